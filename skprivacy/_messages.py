@@ -1,4 +1,4 @@
-"""Messages for Python and commands alike, warnings, and progress."""
+"""Messages that name parameters in Python and options in commands; warnings; progress."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from ast import literal_eval
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import parent_process
 from numbers import Real
 from string import Formatter
@@ -19,7 +20,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 
 class Mention(ABC):
-    """A part of a message with another name outside Python; its `str` is the name in Python."""
+    """A part of a message that commands word differently; its `str` is the wording in Python."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -52,7 +53,7 @@ class Named(Mention):
 
 @dataclass(frozen=True)
 class Setting(Mention):
-    """A parameter with a value: ... for any, [...] for any list.
+    """A parameter with a value; ... stands for any value, [...] for any list.
 
     >>> str(Setting("handle_unknown", "resample")), str(Setting("names", [...]))
     ("handle_unknown='resample'", 'names=[...]')
@@ -76,7 +77,7 @@ class Setting(Mention):
 
 @dataclass(frozen=True)
 class BinsOf(Mention):
-    """How to treat the numbers of a column: cut at edges, or as codes.
+    """How to treat numbers in a column: bin them at edges, or read them as codes.
 
     >>> str(BinsOf("age", at_edges=True)), str(BinsOf("code", at_edges=False))
     ("n_bins={'age': [...]}", "n_bins={'code': None}")
@@ -92,7 +93,7 @@ class BinsOf(Mention):
 
 @dataclass(frozen=True)
 class Owner(Mention):
-    """The class or function that a message is about."""
+    """The class or function a message is about."""
 
     name: str
 
@@ -102,7 +103,7 @@ class Owner(Mention):
 
 @dataclass(frozen=True)
 class InPython(Mention):
-    """Words that only Python needs; elsewhere : what is said in their place, if anything."""
+    """Words for Python users; elsewhere : what commands print instead, if anything."""
 
     words: str
     elsewhere: str | Mention = ""
@@ -111,25 +112,25 @@ class InPython(Mention):
         return self.words
 
 
-# Where a key meets a fresh fit. Designs agree between processors, but not to the last bit.
+# For keyed releases after a fresh fit. Designs agree between processors, but not to the last bit.
 UNSAVED = (
-    "A key draws the same rows only with the very same mechanism, and another fit, on another "
-    "machine for instance, differs in its last digits: what it releases is a second release."
+    "A key draws the same values only with the very same mechanism. Another fit, for instance on "
+    "another machine, differs in the last digits, so its output is a second release."
 )
 
-# What formulas call S and X: where there are options, there are columns.
+# Python messages say S and X, commands speak of columns.
 SENSITIVE = InPython("S", "the sensitive columns")
 RELEASED = InPython("X", "the released columns")
 
-# What helps where a problem is too large or too hard.
+# Advice for problems that are too large or too hard.
 SMALLER = InPython(
     "Pool the rarest symbols of X, or coarsen S.",
-    "Pool rare values of the released columns, or take fewer groups of the sensitive ones.",
+    "Pool rare values of the released columns, or use fewer groups of the sensitive ones.",
 )
 
 
 def table_size(n_s: int, n_x: int) -> InPython:
-    """Return how large a joint of S and X is, at the start of a sentence.
+    """Return the size of a joint distribution, as the start of a sentence.
 
     >>> table_size(2, 5).elsewhere
     'A table of 2 groups of the sensitive columns and 5 released values'
@@ -141,7 +142,7 @@ def table_size(n_s: int, n_x: int) -> InPython:
 
 
 class Message(str):
-    """A text that keeps its parts; a message among them is split into its own.
+    """A text that keeps its parts; nested messages are flattened.
 
     >>> message = Message("Use ", Setting("handle_unknown", "resample"), " instead.")
     >>> message
@@ -155,7 +156,8 @@ class Message(str):
     parts: tuple[str | Mention, ...]
 
     def __new__(cls, *parts: str | Mention) -> Self:
-        flat = tuple(_flat(parts))
+        nested = (part.parts if isinstance(part, Message) else (part,) for part in parts)
+        flat = tuple(chain.from_iterable(nested))
         self = super().__new__(cls, "".join(map(str, flat)))
         self.parts = flat
         return self
@@ -189,31 +191,23 @@ class Message(str):
 
     @property
     def parameter(self) -> str | None:
-        """The first parameter that is mentioned."""
+        """The first parameter mentioned."""
         mentioned = (getattr(part, "parameter", None) for part in self.parts)
         return next(filter(None, mentioned), None)
 
-    def rendered(self, said: Callable[[Mention], str]) -> str:
-        """Return the text with each mention in other words."""
-        return "".join(said(x) if isinstance(x, Mention) else x for x in self.parts)
-
-
-def _flat(parts: tuple[str | Mention, ...]) -> Iterator[str | Mention]:
-    for part in parts:
-        if isinstance(part, Message):
-            yield from part.parts
-        else:
-            yield part
+    def rendered(self, render: Callable[[Mention], str]) -> str:
+        """Return the text, with each mention rendered by a function."""
+        return "".join(render(x) if isinstance(x, Mention) else x for x in self.parts)
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error or a warning says, with its parts if it has any."""
+    """Return the message of an error or a warning, as a `Message` if it was raised with one."""
     given = error.args[0] if error.args else None
     return given if isinstance(given, Message) else str(error)
 
 
 def in_points(share: float, form: str = "+z.1f") -> str:
-    """Return a difference of shares in percentage points.
+    """Return a difference of shares as text, in percentage points.
 
     >>> in_points(0.0321), in_points(-1e-6), in_points(0.0321, ".2f")
     ('+3.2 points', '+0.0 points', '3.21 points')
@@ -221,8 +215,18 @@ def in_points(share: float, form: str = "+z.1f") -> str:
     return f"{100 * share:{form}} points"
 
 
+def listed(names: Iterable[object]) -> str:
+    """Return names as part of a sentence; an empty text if there are none.
+
+    >>> listed(["age"]), listed(["age", "sex", "race"])
+    ('age', 'age, sex and race')
+    """
+    *most, last = ["", *map(str, names)]
+    return f"{', '.join(most[1:])} and {last}" if most[1:] else last
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of texts as lines with aligned columns: the first to the left.
+    """Return rows of texts as lines: the first column aligned left, the others right.
 
     >>> aligned([("column", "leaks"), ("club", "0.37")])
     ['column  leaks', 'club     0.37']
@@ -240,80 +244,63 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 # Warnings that point at the user's line, and progress of long computations.
 
 
-# Packages that call us, or are called by us and call back: no line of theirs is the user's.
-_BETWEEN = sys.stdlib_module_names | {
-    "cloudpickle",
-    "dask",
-    "distributed",
-    "imblearn",
-    "joblib",
-    "narwhals",
-    "numpy",
-    "pandas",
-    "polars",
-    "py4j",
-    "pyarrow",
-    "pyspark",
-    "sklearn",
-    "skprivacy",
-    "tqdm",
-}
+# Packages between the user's code and ours: callers, and libraries that call back.
+_LIBRARIES = sys.stdlib_module_names | {
+    "cloudpickle", "dask", "distributed", "imblearn", "joblib", "narwhals", "numpy", "pandas",
+    "polars", "py4j", "pyarrow", "pyspark", "sklearn", "skprivacy", "tqdm",
+}  # fmt: skip
 
-
-@dataclass(frozen=True)
-class _Shown:
-    """What was shown in a module, as long as its registry is the same."""
-
-    registry: dict[Any, Any]
-    warnings: set[Hashable] = field(default_factory=set)
-
-
-_shown: dict[str, _Shown] = {}
+# By module: its warning registry, and the warnings shown while that registry was in use.
+_shown: dict[str, tuple[dict[Any, Any], set[Hashable]]] = {}
 
 _formatting = RLock()
 
 
 class Notice(UserWarning):
-    """How a release is made: no threat to the guarantee, and most likely no mistake.
+    """A remark on how a release is made: the guarantee holds, and it is probably no mistake.
 
-    The commands show it. Python does not, unless a filter asks for it.
+    Commands show notices; Python hides them unless a filter is set.
     """
 
 
-# After all other filters: any of them that is about notices comes first.
+# Appended, so that any filter a user sets for notices takes precedence.
 warnings.simplefilter("ignore", Notice, append=True)
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, in_workers: bool = True) -> None:
-    """Warn at the line of the user's code that led here, once for that line by default.
+    """Warn at the line of the user's code that led here, by default once per line.
 
-    A worker thread or process has none: the warning is then at the line where that began.
-    in_workers : whether worker processes warn too; each of them would do so once.
+    In a worker thread or process, which runs no user code, warn at the line that started it.
+    in_workers : whether worker processes warn too, each of them once.
     """
-    frame = _users_frame(sys._getframe(1))
-    if not in_workers and _is_between(frame) and parent_process() is not None:
+    frame = sys._getframe(1)
+    while _is_library(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    if not in_workers and _is_library(frame) and parent_process() is not None:
         return
     file, line = frame.f_code.co_filename, frame.f_lineno
     module = frame.f_globals.get("__name__", "<string>")
-    # The module and the registry of that line, as `warnings.warn` takes those of its caller:
-    # filters by module work, and a warning is shown once for each line.
+    # The module and the registry of that line, as `warnings.warn` uses those of its caller:
+    # filters by module work, and a warning is shown once per line.
     registry = frame.f_globals.setdefault("__warningregistry__", {})
-    shown = _shown_in(module, registry)
+    if module not in _shown or _shown[module][0] is not registry:  # a new one: show all again
+        _shown[module] = registry, set()
+    shown = _shown[module][1]
     key = str(message), category, line
-    # Python forgets what it has shown wherever somebody enters `catch_warnings`, as scikit-learn
-    # does in every fold of a search. We forget it where filters really are different.
+    # Python forgets what it has shown whenever `catch_warnings` is entered, as scikit-learn does
+    # in every fold of a search. We forget it only when the filters really change.
     entry = file, key, _filters_of(category)
     if entry in shown:
         return
-    with _in_one_line():
+    with _without_source_line():
         warnings.warn_explicit(message, category, file, line, module, registry)
-    if registry.get(key):  # the filters say: once for each line
+    if registry.get(key):  # the filters say: once per line
         shown.add(entry)
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
-    """Within it, warnings are printed without the source line below them."""
+def _without_source_line() -> Iterator[None]:
+    """Print warnings without the line of source code below them."""
     with _formatting:
         original = warnings.formatwarning
 
@@ -330,86 +317,72 @@ def _in_one_line() -> Iterator[None]:
 
 
 def _filters_of(category: type[Warning]) -> Hashable:
-    """Return the filters that may concern a warning; a pattern is the same as its text."""
+    """Return the filters that match a category, with patterns as text so that they compare."""
     found = [each for each in warnings.filters if issubclass(category, each[2])]
     return tuple(tuple(getattr(part, "pattern", part) for part in each) for each in found)
 
 
-def _shown_in(module: str, registry: dict[Any, Any]) -> set[Hashable]:
-    """Return what was shown in a module; nothing where a new registry asks to see it again."""
-    if module not in _shown or _shown[module].registry is not registry:
-        _shown[module] = _Shown(registry)
-    return _shown[module].warnings
-
-
-def _users_frame(frame: FrameType) -> FrameType:
-    while _is_between(frame) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
-def _is_between(frame: FrameType) -> bool:
+def _is_library(frame: FrameType) -> bool:
     name = frame.f_globals.get("__name__")
-    if name == "__main__":  # a worker of joblib is a module of joblib that is run
+    if name == "__main__":  # joblib workers run a joblib module as __main__
         name = getattr(frame.f_globals.get("__spec__"), "name", name)
-    return str(name).partition(".")[0] in _BETWEEN
+    return str(name).partition(".")[0] in _LIBRARIES
 
 
 @contextmanager
 def silenced(category: type[Warning]) -> Iterator[None]:
-    """Within it, warnings of a kind are not shown: they are about parts of what was asked for."""
+    """Hide warnings of a category within the block: they would be about intermediate steps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category)
         yield
 
 
-# What is being done, and what is made meanwhile, told to whoever watches.
+# Progress messages, and results that are passed on before the last one is ready.
 
 
 _T = TypeVar("_T")
-Tell: TypeAlias = Callable[[str], None]
+_Callback: TypeAlias = Callable[[Any], None]
 
-_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
-_take: ContextVar[Callable[[Any], None] | None] = ContextVar("take", default=None)
+_on_progress: ContextVar[_Callback | None] = ContextVar("on_progress", default=None)
+_on_result: ContextVar[_Callback | None] = ContextVar("on_result", default=None)
 
 
 @contextmanager
-def watched(tell: Tell) -> Iterator[None]:
-    """Call `tell` with each thing that is done in the block, when it begins."""
-    token = _tell.set(tell)
+def _calling(callback: _Callback, variable: ContextVar[_Callback | None]) -> Iterator[None]:
+    token = variable.set(callback)
     try:
         yield
     finally:
-        _tell.reset(token)
+        variable.reset(token)
+
+
+def watched(tell: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Call `tell` with each progress message of the block."""
+    return _calling(tell, _on_progress)
 
 
 def doing(what: str) -> None:
-    """Say what is done from now on, in a few words that name no value of any column."""
-    if (tell := _tell.get()) is not None:
+    """Send a progress message: a few words that name no value of any column."""
+    if (tell := _on_progress.get()) is not None:
         tell(what)
 
 
-@contextmanager
-def taken(take: Callable[[Any], None]) -> Iterator[None]:
-    """Call `take` with each of several things that are made in the block, once it is made."""
-    token = _take.set(take)
-    try:
-        yield
-    finally:
-        _take.reset(token)
+def on_each_result(take: _Callback) -> AbstractContextManager[None]:
+    """Call `take` with each result of the block, as soon as it is ready."""
+    return _calling(take, _on_result)
 
 
-def made(thing: _T) -> _T:
-    """Hand over one of several things, and return it: the others may take long."""
-    if (take := _take.get()) is not None:
-        take(thing)
-    return thing
+def emit(result: _T) -> _T:
+    """Pass on one of several results, and return it."""
+    if (take := _on_result.get()) is not None:
+        take(result)
+    return result
 
 
 @contextmanager
 def part_of(whole: str) -> Iterator[None]:
-    """Say of each thing that is done in the block what it is a part of."""
-    tell = _tell.get()
+    """Prefix each progress message of the block with the task it is a part of."""
+    tell = _on_progress.get()
     if tell is None:
         yield
         return
@@ -419,7 +392,7 @@ def part_of(whole: str) -> Iterator[None]:
 
 
 def each_done(items: Iterator[_T], what: str, total: int) -> Iterator[_T]:
-    """Yield items that take their time; what : is done, such as "designing {} budgets"."""
+    """Yield items with a progress message for each; what : such as "designing {} budgets"."""
     for number in range(1, total + 1):
         if total > 1:
             doing(what.format(f"{number} of {total}"))

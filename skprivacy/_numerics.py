@@ -1,6 +1,6 @@
 """Numerical tolerances that several modules share, and one thread for linear algebra.
 
-Those of budgets are in ``measures/measure.py``, of utilities in ``utilities/utility.py``.
+Tolerances of budgets are in ``measures/measure.py``, of utilities in ``utilities/utility.py``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# The relative rounding of one operation: sums are off by a few times this, times their terms.
+# Relative rounding error of one operation. A sum is off by a few times this, times its terms.
 EPS = np.finfo(float).eps
 
-# Keeps a denominator positive: nothing that matters is smaller.
+# Keeps denominators positive; far below every number that matters.
 TINY = 1e-300
 
-# A probability, or a weight, below this is left over from the tolerances of HiGHS.
+# Probabilities and weights below this are residue of the tolerances of HiGHS.
 NEGLIGIBLE = 1e-12
 
-# Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
+# Lifts this close to 1 differ from it by rounding only: a tenth of the tolerance of budgets.
 DEVIATION_ROUNDING = 1e-13
 
-# Distributions, deviations and utilities that agree to this many digits are the same.
+# Distributions, deviations and utilities that agree to this many decimals count as equal.
 SAME_DIGITS = 13
 
-# Halvings of an interval from 0 to 1: to 1e-18, less than any probability is rounded by.
+# Bisection steps on [0, 1]: down to 1e-18, below the rounding error of probabilities.
 BISECTIONS = 60
 
 
@@ -41,10 +41,10 @@ _R = TypeVar("_R")
 
 
 def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let BLAS have one thread while a function runs.
+    """Limit BLAS to one thread while a function runs.
 
-    Threads that share out small products mostly wait for each other: they take several times as
-    much of the processors, and longer.
+    On small matrix products, several threads mostly wait for each other: they use several times
+    the processor time and finish later.
     """
 
     @wraps(function)
@@ -56,7 +56,7 @@ def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 class _Limits:
-    """A limit that holds until the last of those that asked for it is done."""
+    """A thread limit that several callers share; the last one to finish lifts it."""
 
     def __init__(self) -> None:
         self._lock, self._n_holders, self._limiter = Lock(), 0, None
@@ -78,8 +78,8 @@ class _Limits:
 
 @cache
 def _libraries() -> Any:
-    """Return what knows the libraries that are loaded: to look for them takes milliseconds."""
-    import scipy.linalg  # noqa: F401  # which has one of its own
+    """Return the controller of the loaded BLAS libraries; finding them takes milliseconds."""
+    import scipy.linalg  # noqa: F401  # brings a BLAS of its own
 
     return ThreadpoolController()
 

@@ -13,7 +13,8 @@ from ._messages import InPython, Named, Setting, doing
 from ._numerics import one_thread
 from ._typing import FloatArray, Scope
 from ._validation import about, check_confidence, check_real, message
-from .describing import ALLOWS, limit
+from .describing.numbers import limit
+from .describing.verdict import ALLOWS
 from .design import AnyTable, Beside, Designer
 from .exceptions import BesideError
 from .joint import as_given, check_budgets

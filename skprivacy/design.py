@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import RELEASED, SENSITIVE, InPython, Message, Named, doing, each_done, made, warn
+from ._messages import RELEASED, SENSITIVE, InPython, Message, Named, doing, each_done, emit, warn
 from ._numerics import one_thread
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import message
@@ -336,7 +336,7 @@ def privacy_utility_path(
     path = mechanism_path(task, distinct, owner, solver, solver_options)
     path = each_done(path, "designing {} budgets", len(distinct))
     bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
-    designs = dict(zip(map(_key, distinct), map(made, bar), strict=True))
+    designs = dict(zip(map(_key, distinct), map(emit, bar), strict=True))
     return [designs[_key(each)] for each in budgets]
 
 

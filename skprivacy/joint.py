@@ -1,4 +1,4 @@
-"""Joint distributions P_SX: validated, labelled, one per secret, with their shares of the risk."""
+"""Joint distributions P_SX of one or several secrets, with their budgets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from ._validation import about, check_real, message
 from .codes import count, n_cells, pack
 from .geometry import Points
 
-# The smallest probability, so that lifts do not overflow.
+# Smaller positive probabilities are refused: lifts could overflow.
 _SMALLEST = 1e-100
+
+_Array = TypeVar("_Array", FloatArray, IntArray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,26 +45,26 @@ class Joint:
 
     @cached_property
     def deviations(self) -> FloatArray:
-        """``P(s|x) / P(s) - 1``, |S| x |X|: by how much the lift of an unchanged x differs from 1.
+        """``P(s|x) / P(s) - 1``, |S| x |X|: the lift of each symbol released unchanged, minus 1.
 
         The lifts of any output are ``1 + deviations @ W``. Needs a joint without empty rows or
-        columns. If S and X are nearly independent this is a small difference of large numbers:
-        extended precision keeps its digits.
+        columns. Computed in extended precision: where S and X are nearly independent, this is a
+        small difference of large numbers.
         """
         p_sx = self.p_sx.astype(np.longdouble)
         p_sx /= p_sx.sum()
         independent = p_sx.sum(axis=1, keepdims=True) * p_sx.sum(axis=0, keepdims=True)
         deviations = ((p_sx - independent) / independent).astype(float)
-        # A symbol of S that is independent of X except for the rounding of its probabilities.
+        # Symbols of S that are independent of X, except for the rounding of their probabilities.
         deviations[np.abs(deviations).max(axis=1) <= DEVIATION_ROUNDING] = 0.0
         return deviations
 
     def sensitive_posterior(self, points: Points) -> FloatArray:
-        """Return ``P(S | Y = y)`` for each of some points ``P(X | Y = y)``, as rows."""
+        """Return ``P(S | Y = y)`` for each point ``P(X | Y = y)``, as rows."""
         return np.maximum(1 + points.times(self.deviations), 0.0) * self.p_s
 
     def without_empty(self) -> Joint:
-        """Return the joint without the symbols of probability zero."""
+        """Return the joint without symbols of probability zero."""
         s, x = self.p_s > 0, self.p_x > 0
         if s.all() and x.all():
             return self
@@ -72,8 +74,8 @@ class Joint:
     def without_copies(self) -> Joint:
         """Return the joint with symbols of S that have the same P(X|s) merged.
 
-        They have the same lifts in every output: merging them changes no measure of leakage, and
-        a sensitive variable with very many values often has few such distributions.
+        They have the same lifts in every output, so merging them changes no leakage. An S with
+        very many values often has few different P(X|s).
         """
         given_s = (self.p_sx / self.p_s[:, None]).round(SAME_DIGITS)
         first, copies = np.unique(given_s, axis=0, return_index=True, return_inverse=True)[1:]
@@ -84,14 +86,14 @@ class Joint:
         return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
 
     def merged(self, symbols: IntArray) -> Joint:
-        """Return the joint with symbols of X merged: `symbols` gives the new symbol of each."""
+        """Return the joint with symbols of X merged; symbols : the new symbol of each."""
         merged = np.zeros((len(self.p_s), symbols.max() + 1))
         np.add.at(merged.T, symbols, self.p_sx.T)
         return Joint.numbered(merged)
 
     @classmethod
     def numbered(cls, p_sx: FloatArray) -> Joint:
-        """Return a joint whose symbols are called 0, 1, 2, ..."""
+        """Return a joint with symbols labelled 0, 1, 2, ..."""
         return cls(p_sx, tuple(range(p_sx.shape[0])), tuple(range(p_sx.shape[1])))
 
 
@@ -104,27 +106,27 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
     with np.errstate(over="ignore"):
         total = table.sum()
     if not 0 < total < np.inf:
-        told = f" must have a positive and finite total. Got a total of {total}."
-        raise ValueError(about(owner, name, told))
+        got = f" Got a total of {total}."
+        raise ValueError(about(owner, name, " must have a positive and finite total.", got))
     joint = Joint.numbered(readonly(table / total))
     if isinstance(p_sx, pd.DataFrame):
         for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
             if not index.is_unique:
                 repeated = index[index.duplicated()][0]
-                told = f" must have unique labels. Got {repeated!r} more than once in its {axis}."
-                raise ValueError(about(owner, name, told))
+                got = f" Got {repeated!r} more than once in its {axis}."
+                raise ValueError(about(owner, name, " must have unique labels.", got))
         joint = replace(joint, s_labels=tuple(p_sx.index), x_labels=tuple(p_sx.columns))
     smallest = joint.p_sx[joint.p_sx > 0].min()
     if smallest < _SMALLEST:
-        told = f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero. Got "
-        raise ValueError(about(owner, name, told, f"{smallest}."))
+        limit = f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero."
+        raise ValueError(about(owner, name, limit, f" Got {smallest}."))
     return joint
 
 
 def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
-    """Return a table of finite numbers that are not negative as an array, if it is one."""
-    table_of = " must be a two-dimensional table of numbers, one row per symbol of S and one "
-    requirement = about(owner, name, table_of, "column per symbol of X.")
+    """Check that a table holds finite, nonnegative numbers; return it as an array."""
+    shape = " must be a two-dimensional table of numbers, one row per symbol of S and one column "
+    requirement = about(owner, name, shape, "per symbol of X.")
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
@@ -132,9 +134,9 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
         table = np.array(array, dtype=float)
     except (TypeError, ValueError, OverflowError):
         # numpy's own message would show a cell, which may hold somebody's S.
-        got = f" Got {type(p_sx).__name__} with entries that are not numbers: count rows first, "
-        how = "for instance with pandas.crosstab."
-        raise TypeError(Message(requirement, got, how)) from None
+        got = f" Got {type(p_sx).__name__} with entries that are not numbers."
+        hint = " Count rows first, for instance with pandas.crosstab."
+        raise TypeError(Message(requirement, got, hint)) from None
     if table.ndim != 2 or table.size == 0:
         raise ValueError(Message(requirement, f" Got shape {table.shape}."))
     wrongs = {"NaN": np.isnan(table), "infinite": np.isinf(table), "negative": table < 0}
@@ -147,8 +149,8 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
     return table
 
 
-def readonly(array: FloatArray) -> FloatArray:
-    """Return `array`, locked against writing."""
+def readonly(array: _Array) -> _Array:
+    """Lock `array` against writing, and return it."""
     array.flags.writeable = False
     return array
 
@@ -156,26 +158,26 @@ def readonly(array: FloatArray) -> FloatArray:
 def count_pairs(
     s_codes: IntArray, x_codes: IntArray, weights: FloatArray | None, n_s: int | None = None
 ) -> CountArray:
-    """Return the table of (weighted) counts of two columns of codes from 0 on.
+    """Return the contingency table of two columns of codes from 0 on, weighted or not.
 
-    n_s : how many rows it has, None for those that occur.
+    n_s : the number of rows; None: as many as the codes need.
     """
     sizes = n_s or int(s_codes.max()) + 1, int(x_codes.max()) + 1
     counts = count(pack([s_codes, x_codes], sizes), int(n_cells(sizes)), weights)[:-1]
     return counts.reshape(sizes[0] + 1, sizes[1] + 1)[1:, 1:].copy()
 
 
-# Several secrets, with their budgets and shares of the risk. -------------------------------------
+# Several secrets and their budgets. --------------------------------------------------------------
 
 
-# Marginals of X may differ by this much: it is rounding.
+# Marginals of X may differ by this much, from rounding.
 _SAME_MARGINALS = 1e-9
 
 
 def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[Any, Joint]:
     """Return the joint of each secret with X, all with the same P(X).
 
-    tables : a dict of them, or the table of the only secret, which is called None.
+    tables : a dict of tables, or the table of the only secret, which is then called None.
     """
     if not isinstance(tables, Mapping):
         return {None: as_joint(tables, owner)}
@@ -184,25 +186,25 @@ def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[A
     joints = {name: as_joint(table, owner, f"p_sx[{name!r}]") for name, table in tables.items()}
     (first, reference), *others = joints.items()
     for name, joint in others:
-        own, p_x = joint.p_x, reference.p_x
+        p_x, other = reference.p_x, joint.p_x
         same = f"The tables of {first!r} and {name!r} given to {owner} must be about the same X"
-        if len(own) != len(p_x):
-            raise ValueError(f"{same}. Got {len(p_x)} and {len(own)} columns.")
+        if len(other) != len(p_x):
+            raise ValueError(f"{same}. Got {len(p_x)} and {len(other)} columns.")
         if joint.x_labels != reference.x_labels:
             raise ValueError(f"{same}, with the same labels in the same order.")
-        apart = np.abs(own - p_x)
-        if apart.max() > _SAME_MARGINALS:
-            worst = reference.x_labels[int(apart.argmax())]
-            differ = f"their marginals of X differ by up to {apart.max():.3g}, at {worst!r}"
+        difference = np.abs(other - p_x)
+        if difference.max() > _SAME_MARGINALS:
+            where = f"{difference.max():.3g}, at {reference.x_labels[int(difference.argmax())]!r}"
+            differ = f"their marginals of X differ by up to {where}"
             raise ValueError(f"{same}: {differ}. Count all tables from the same rows.")
         # The last digits of P(X) differ between tables of probabilities.
-        scaled = joint.p_sx * np.divide(p_x, own, out=np.ones_like(p_x), where=own > 0)
+        scaled = joint.p_sx * np.divide(p_x, other, out=np.ones_like(p_x), where=other > 0)
         joints[name] = replace(joint, p_sx=readonly(scaled / scaled.sum()))
     return joints
 
 
 def stacked_joint(joints: Mapping[Any, Joint]) -> Joint:
-    """Return the joint of X and "one of the secrets, drawn at random, and its value"."""
+    """Return the joint of X and the pair (a secret drawn at random, its value)."""
     stack = np.vstack([joint.p_sx for joint in joints.values()]) / len(joints)
     labels = tuple((name, label) for name, joint in joints.items() for label in joint.s_labels)
     return Joint(readonly(stack), labels, next(iter(joints.values())).x_labels)
@@ -214,7 +216,7 @@ def check_budgets(
     """Return the budget of each secret; tables : as in `joints_of`."""
     if not isinstance(tables, Mapping):
         if isinstance(epsilon, Mapping):
-            requirement = "a number where there is one table: pass a table for each secret"
+            requirement = "a number if there is one table; for a dict, pass a dict of tables"
             raise TypeError(message(owner, parameter, requirement, epsilon))
         return {None: check_real(owner, parameter, epsilon, low=0)}
     names = list(tables)
@@ -222,17 +224,17 @@ def check_budgets(
         requirement = f"a dict with a budget for each of {names}"
         raise TypeError(message(owner, parameter, requirement, epsilon))
     if missing := [name for name in names if name not in epsilon]:
-        told = f" has no budget for the secret {missing[0]!r}: give it one, for instance "
+        hint = f" has no budget for the secret {missing[0]!r}. Add one, for instance "
         example = f"[{missing[0]!r}] = 0.02, or infinity if it need not be protected."
-        raise ValueError(about(owner, parameter, told, Named("epsilon"), example))
+        raise ValueError(about(owner, parameter, hint, Named("epsilon"), example))
     if unknown := [name for name in epsilon if name not in names]:
-        told = f" has a budget for {unknown[0]!r}, which is not one of the secrets: {names}."
-        raise ValueError(about(owner, parameter, told))
+        no_secret = f" has a budget for {unknown[0]!r}, which is not one of the secrets: {names}."
+        raise ValueError(about(owner, parameter, no_secret))
     return {n: check_real(owner, f"{parameter}[{n!r}]", epsilon[n], low=0) for n in names}
 
 
 def as_given(budgets: Mapping[Any, float]) -> float | dict[Any, float]:
-    """Return budgets as `epsilon` of a mechanism has them: a number for a single secret."""
+    """Return budgets in the form of `epsilon`: a number for one secret, else a dict."""
     return dict(budgets) if len(budgets) > 1 else next(iter(budgets.values()))
 
 
@@ -242,7 +244,7 @@ def check_beside(
     max_outputs: int | None,
     owner: str,
 ) -> tuple[IntArray | None, Labels]:
-    """Return the stratum of each symbol as a number, and the values beside that strata share."""
+    """Return the stratum number of each symbol of X, and the published value of each stratum."""
     if beside is None:
         return None, ()
     given = list(beside) if isinstance(beside, Sequence) else np.asarray(beside).tolist()
@@ -254,17 +256,17 @@ def check_beside(
     sizes = np.bincount(codes, p_x, len(labels))
     if (sizes == 0).any():
         empty = labels[int(sizes.argmin())]
-        told = f" has the value {empty!r}, none of whose symbols occurs: leave them out."
-        raise ValueError(about(owner, "beside", told))
+        hint = f" has the value {empty!r}, but only for symbols that never occur: leave them out."
+        raise ValueError(about(owner, "beside", hint))
     if max_outputs is not None and max_outputs < len(labels):
-        told = f" must be at least {len(labels)}, one for each value beside X. Got {max_outputs}."
-        raise ValueError(about(owner, "max_outputs", told))
+        least = f" must be at least {len(labels)}, one for each value beside X. Got {max_outputs}."
+        raise ValueError(about(owner, "max_outputs", least))
     return codes, labels
 
 
 def confidence_of_each(confidence: float, n_secrets: int) -> float:
-    """Return the confidence of each of several secrets, so that all hold at once (Bonferroni).
+    """Return the confidence for each secret that makes all budgets hold at once (Bonferroni).
 
-    The shares are fixed before rows are seen, and never moved between secrets.
+    The risk is split equally, before rows are seen, and never moved between secrets.
     """
     return confidence if n_secrets == 1 else 1 - (1 - confidence) / n_secrets

@@ -13,7 +13,7 @@ from scipy.special import comb, gammaln
 
 from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer
-from .describing import limit
+from .describing.numbers import limit
 from .measures import KL, MaxLift, Measure
 from .measures.measure import leakage_in
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret

@@ -177,7 +177,7 @@ def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
     folder, said = demo
     monkeypatch.chdir(tmp_path)
     shutil.copytree(folder, folder.name)
-    before, command = said.split("Do it yourself:\n")
+    before, command = said.split("Try it yourself:\n")
     main(shlex.split(command)[1:])
     figures = capsys.readouterr().out.partition("Taken at face value")[2]
     assert figures

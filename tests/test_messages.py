@@ -316,7 +316,7 @@ class TestCommands:
             ("in.csv --columns x --solver greedy_funnel", "needs --scope average. skprivacy got"),
             ("in.csv --columns few,x --solver best_partition",
              "more than 10. Pool rare symbols of the released columns, or use --solver "
-             "subset_merging for a good partition.\n"),
+             "subset_merging.\n"),
             ("in.csv --columns x --measure lip --scope average", "supports it with --scope per_output"),
             ("in.csv --columns x --names a,b", "in.csv has 5 columns, but --names has 2."),
             ("rows.csv --columns x --names a,a,b", "--names has 'a' twice."),

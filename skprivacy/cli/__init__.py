@@ -1,7 +1,7 @@
 """The command line: thin commands over the library.
 
-Exit codes: 0, done; 1, it could not be done, and one line on the standard error says why; 2, the
-command was not understood.
+Exit codes: 0, done; 1, failed, with the reason in one line on standard error; 2, the command was
+not understood.
 """
 
 import os
@@ -14,11 +14,11 @@ from .arguments import parser
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    # Closed streams are None; what would be printed there is dropped.
+    # Closed streams are None: drop what would be printed there.
     is_closed = sys.stdout is None
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     options = parser().parse_args(arguments)
-    # This imports the library, which takes seconds: help does not wait for that.
+    # This imports the library, which takes seconds; help does not wait for it.
     from .messages import run
 
     return run(options, is_closed)

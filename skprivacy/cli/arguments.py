@@ -6,31 +6,11 @@ import argparse
 from typing import Any, NamedTuple, NoReturn
 
 from .. import __version__
-from .options import (
-    AIMS,
-    AUDIT,
-    CERTIFY,
-    CHOOSE,
-    COLUMNS,
-    CONFIDENCE,
-    CURVE,
-    DEMO,
-    DESIGN,
-    INPUT,
-    KEY,
-    KEYED,
-    OUTPUT,
-    READING,
-    REMAINDER,
-    REPORT,
-    REPORTING,
-    SANITIZE,
-    SAVED,
-    Options,
-)
+from . import options
+from .options import Options
 
+_EXAMPLES = "examples, in the folder made by `skprivacy demo`:\n"
 _SANITIZE = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy sanitize patients.csv bins.csv --sensitive sex \\
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv bmi.parquet --sensitive sex --columns bmi \\
@@ -46,15 +26,15 @@ examples, in the folder that `skprivacy demo` makes:
       --epsilon 0.02 --record-ids patient --key-file secret.key
   skprivacy sanitize patients.csv each.csv --sensitive sex,blood_pressure --bins 3 \\
       --columns bmi --epsilon sex=0.05,blood_pressure=0.1 --edges blood_pressure=95
-for the rows alone, on average, by another measure; figures for a script:
+for these rows only, on average, with another measure, and JSON for scripts:
   skprivacy sanitize patients.csv alone.csv --sensitive sex --columns bmi --epsilon 0.05 \\
       --confidence none --smoothing 1 --scope average --measure alpha_lift:alpha=4 \\
       --show-groups --quiet --json
-for models, with few outputs, by a solver of your choice:
+for models, with few outputs and a chosen solver:
   skprivacy sanitize patients.csv model.csv --sensitive sex --columns bmi --bins 4 \\
       --epsilon 0.1 --utility mutual_information --output posterior --max-outputs 3 \\
       --confidence none --solver optimal --solver-options tol=0.001,max_time=60
-for models of one column, and beside columns that are published; the others are cells:
+for models of one column, with values and with cells; beside a published column:
   awk -F, '{print $0 "," (NR == 1 ? "heavy" : $4 > 27)}' patients.csv > more.csv
   skprivacy sanitize more.csv target.csv --sensitive sex --columns bmi --bins 3 \\
       --epsilon 0.1 --utility target --target heavy
@@ -66,23 +46,22 @@ codes, rare values, and columns that are copied although they leak:
   skprivacy sanitize patients.csv codes.csv --sensitive sex --columns blood_pressure \\
       --categorical blood_pressure --max-categories 4 --min-frequency 8 --epsilon 0.1 \\
       --remainder bmi --allow-leaking --handle-unknown resample
-a file without a header, read as you say; a quick report replaces another:
+a file without a header, with a format; a quick report that replaces another:
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
       --no-header --names sex,blood_pressure,bmi --sensitive sex --columns bmi --bins 3 \\
       --epsilon 0.02 --report bmi.html --no-attack --no-curve --force
 
-A first pass over IN counts and a second one writes OUT: memory does not grow with the
-file. Without --columns, all columns that no other option names are released; with it,
-those that no option names are left out. Those of --remainder are copied, unless one of them
+IN is read twice, once to count and once to write OUT: memory does not grow with the file.
+Without --columns, all columns that no other option names are released; with it, columns
+that no option names are left out. Columns of --remainder are copied, unless one of them
 alone reveals more about the sensitive columns than the budget allows; what they reveal
-together with the release is not bounded. The text of a copied field stays byte for byte;
-quotes are written only where it needs them. The budget holds for the release and the
-columns of --beside together, whose values are published as they are. Budgets for each of
-several columns bound no combination of them; one for sex+blood_pressure does.
+together with the release is not bounded. Copied fields keep their text byte for byte, with
+quotes only where needed. The budget holds for the release and the columns of --beside
+together, which are published unchanged. Separate budgets for several columns bound no
+combination of them; one for sex+blood_pressure does.
 """
 _APPLY = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy sanitize patients.csv saved.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --save-mechanism saved.json
   skprivacy apply saved.json patients.csv again.csv
@@ -90,22 +69,20 @@ examples, in the folder that `skprivacy demo` makes:
   skprivacy apply saved.json patients.csv twice.csv --record-ids patient \\
       --key-file saved.key
 
-IN needs the columns that are replaced, those of --beside and those that are copied. It
-needs no sensitive column; any that it has is left out. Only columns that were copied by the
-`sanitize` that wrote M.json can be copied: what they reveal was measured there.
+IN needs the released columns, those of --beside and those to copy. It needs no sensitive
+column, and any it has is left out. Only columns copied by the `sanitize` that wrote M.json
+can be copied: what they reveal was measured there.
 """
 _KEY = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy key own.key
   skprivacy sanitize patients.csv own.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --record-ids patient --key-file own.key
 
-FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
-only you can read it; on Windows, whoever may read the files of its folder. An existing
+FILE gets 64 hexadecimal digits from the operating system's cryptographic random source.
+Only you can read it; on Windows, everybody who can read files in its folder. An existing
 file is never replaced.
 """
 _CURVE = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1 \\
@@ -114,7 +91,6 @@ examples, in the folder that `skprivacy demo` makes:
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --epsilons 0.05,0.1
 """
 _CHOOSE = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --keep-utility 0.9
   skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --max-shift 0.05 \\
       --max-factor 1.5
@@ -122,7 +98,6 @@ examples, in the folder that `skprivacy demo` makes:
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """
 _AUDIT = """\
-examples, in the folder that `skprivacy demo` makes:
   skprivacy audit patients.csv --sensitive sex --released blood_pressure,bmi
   skprivacy sanitize patients.csv attacked.csv --sensitive sex --columns bmi --epsilon 0.02
   skprivacy audit patients.csv --sensitive sex --released attacked.csv
@@ -132,7 +107,6 @@ examples, in the folder that `skprivacy demo` makes:
       --beside heavy
 """
 _CERTIFY = """\
-examples, in the folder that `skprivacy demo` makes:
   awk 'NR == 1 || NR % 2 == 0' patients.csv > design.csv
   awk 'NR % 2 == 1' patients.csv > held_out.csv
   skprivacy sanitize design.csv fair.csv --sensitive sex --columns bmi \\
@@ -141,14 +115,14 @@ examples, in the folder that `skprivacy demo` makes:
   skprivacy certify fair.json held_out.csv --sensitive sex --measure kl --confidence 0.9 \\
       --settings 5
 
-A theorem, not an estimate, if the rows of IN are independent and nothing about the
-mechanism depends on them: it must have been designed with other rows. M.json holds no
-sensitive values, so IN must have them; the groups are those that occur in IN.
+The bounds are a theorem, not an estimate, if the rows of IN are independent and nothing
+about the mechanism depends on them: it must have been designed with other rows. M.json
+holds no sensitive values, so IN needs the sensitive columns; groups are those in IN.
 """
 
 
 class _Group(NamedTuple):
-    """Options that help shows below a title."""
+    """Options with a title of their own in the help."""
 
     options: Options
     title: str
@@ -156,57 +130,68 @@ class _Group(NamedTuple):
 
 
 class _Command(NamedTuple):
-    """A command: the function that runs it, as "module:name", its help, and its options."""
+    """A command; run : its function, as "module:name"."""
 
     run: str
     summary: str
     usage: str
     parts: list[Options | _Group]
-    epilog: str | None = None
+    examples: str | None = None
 
 
-_READING = _Group(READING, "reading and reporting")
-_DESIGN = _Group(DESIGN, "design")
+_READING = _Group(options.READING, "reading and reporting")
+_DESIGN = _Group(options.DESIGN, "design")
 _KEYED = _Group(
-    KEYED,
+    options.KEYED,
     "keyed release",
     "the same row gets the same values every time; both options or neither",
 )
-_REPORT = _Group(REPORT, "report", "for those who sign off the release, not for its recipient")
+_REPORT = _Group(
+    options.REPORT, "report", "for those who sign off the release, not for its recipient"
+)
 
 _COMMANDS = {
     "demo": _Command(
         "demo:demo",
-        "see it at work on 442 real patients",
+        "run an example on 442 real patients",
         "[FOLDER]",
-        [CONFIDENCE, DEMO, REPORTING],
+        [options.CONFIDENCE, options.DEMO, options.REPORTING],
     ),
     "sanitize": _Command(
         "release:sanitize",
-        "replace columns of a file by a release that reveals little about another",
+        "replace columns of a file by values that reveal little about a sensitive column",
         "IN OUT --sensitive NAMES [--columns NAMES] --epsilon E [options]",
-        [INPUT, OUTPUT, COLUMNS, SANITIZE, _REPORT, _KEYED, _DESIGN, _READING],
+        [
+            options.INPUT,
+            options.OUTPUT,
+            options.COLUMNS,
+            options.SANITIZE,
+            _REPORT,
+            _KEYED,
+            _DESIGN,
+            _READING,
+        ],
         _SANITIZE,
     ),
     "apply": _Command(
         "release:apply",
         "release new rows through a saved mechanism, without sensitive data",
         "M.json IN OUT [options]",
-        [SAVED, INPUT, OUTPUT, REMAINDER, _KEYED, _READING],
+        [options.SAVED, options.INPUT, options.OUTPUT, options.REMAINDER, _KEYED, _READING],
         _APPLY,
     ),
     "key": _Command(
         "release:key",
-        "make a secret key that gives a row the same values in every release",
+        "make a secret key, with which a row gets the same values in every release",
         "FILE [--json]",
-        [KEY],
+        [options.KEY],
         _KEY,
     ),
     "curve": _Command(
         "explore:curve",
-        "show how much can be kept at each budget",
+        "show how much utility each budget keeps",
         "IN --sensitive NAMES [--columns NAMES] [-o FILE] [options]",
-        [INPUT, COLUMNS, CURVE, _DESIGN, _READING],
+        [options.INPUT, options.COLUMNS, options.CURVE, _DESIGN, _READING],
         _CURVE,
     ),
     "choose": _Command(
@@ -214,28 +199,28 @@ _COMMANDS = {
         "find the smallest epsilon that keeps enough, or the largest that limits shifts",
         "IN --sensitive NAMES [--columns NAMES] "
         "[--keep-utility SHARE | --max-shift SHARE [--max-factor NUMBER]] [options]",
-        [INPUT, COLUMNS, AIMS, CHOOSE, _DESIGN, _READING],
+        [options.INPUT, options.COLUMNS, options.AIMS, options.CHOOSE, _DESIGN, _READING],
         _CHOOSE,
     ),
     "audit": _Command(
         "audit:audit_file",
-        "attack a release: how well can the sensitive column be guessed from it",
+        "attack a release: measure how well the sensitive column can be guessed from it",
         "IN --sensitive NAMES --released NAMES|FILE [options]",
-        [INPUT, AUDIT, _READING],
+        [options.INPUT, options.AUDIT, _READING],
         _AUDIT,
     ),
     "certify": _Command(
         "audit:certify_file",
-        "bound what a saved mechanism leaks in the population, by rows that it has not seen",
+        "bound what a saved mechanism leaks in the population, with rows not used to design it",
         "M.json IN --sensitive NAMES [options]",
-        [SAVED, INPUT, CERTIFY, _READING],
+        [options.SAVED, options.INPUT, options.CERTIFY, _READING],
         _CERTIFY,
     ),
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
@@ -251,28 +236,28 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"skprivacy {__version__}")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in _COMMANDS.items():
-        made = subparsers.add_parser(
+        subparser = subparsers.add_parser(
             name,
             usage=f"skprivacy {name} {command.usage}",
             help=command.summary,
             description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog=command.epilog,
+            epilog=command.examples and _EXAMPLES + command.examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        made.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run)
         for part in command.parts:
-            _add(made, part)
+            _add(subparser, part)
     return top
 
 
 def _add(command: argparse.ArgumentParser, part: Options | _Group) -> None:
     """Add options to a command."""
-    where: Any = command
+    group: Any = command
     if isinstance(part, _Group):
         part, *titles = part
-        where = command.add_argument_group(*titles)
-    elif part is AIMS:
-        where = command.add_mutually_exclusive_group()
-    for flags, (kind, text) in part.items():
-        where.add_argument(*flags.split(), help=text, **kind)
+        group = command.add_argument_group(*titles)
+    elif part is options.AIMS:
+        group = command.add_mutually_exclusive_group()
+    for flags, (arguments, text) in part.items():
+        group.add_argument(*flags.split(), help=text, **arguments)

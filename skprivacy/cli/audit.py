@@ -11,12 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from .._messages import aligned, in_points
-from ..describing import SecretSummary, figure, limit
+from .._messages import aligned, in_points, listed
+from ..describing import SecretSummary
+from ..describing.numbers import figure, limit
 from ..encoding import learn_alphabet
 from ..engines.file_tables import kind_of
 from ..engines.files import held_out_table, read_from, sample_source
-from ..fitted import columns_of_secrets, secrets_of
+from ..fitted import secrets_of
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.held_out import certified, terms_for
 from ..fitting.leak_warnings import warn_of_bins
@@ -26,18 +27,17 @@ from ..metrics.attack import attack_notes
 from ..population.certificate import LeakageBounds
 from ..transformer import PrivacyFunnelTransformer
 from .inputs import check_needed, found_in, not_there, secret_keys, source_of
-from .messages import listed, say
+from .messages import say
 
 
 def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with source_of(options) as source:
-        keys: Any = 1.0  # all columns are guessed jointly
-        if options.secrets is not None:  # each by itself
-            keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
-            columns_of_secrets("audit", keys, options.sensitive)
+        secrets: Any = 1.0  # a budget, which is not used, for all columns jointly
+        if options.secrets is not None:
+            secrets = secret_keys("--secrets", dict.fromkeys(options.secrets, 1.0), options)
         columns = _columns_of_in(options, source.names)
-        limit = most_rows(len(source.names))  # for both files: the same rows of each
+        limit = most_rows(len(source.names))  # for both files, to sample the same rows
         rows, n_rows = sample_source(source, limit)
     views: dict[str, Any]
     if columns is not None:
@@ -45,28 +45,22 @@ def audit_file(options: argparse.Namespace) -> None:
     else:
         views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
     s_columns = [rows[name] for name in options.sensitive]
-    kept = dict.fromkeys(options.categorical)  # n_bins: None
-    bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
+    unbinned = dict.fromkeys(options.categorical)  # n_bins: None
+    bins = [{"n_bins": None} if name in unbinned else {} for name in options.sensitive]
     alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
-    warn_of_bins(options.sensitive, alphabet, kept)
-    every = secrets_of("audit", keys, options.sensitive, alphabet).groups
-    exact = ["bayes_accuracy", "advantage_bound"]  # of a mechanism, which is not known here
-    tables = {
-        name: audit(sensitive=each.codes(groups), **views).drop(columns=exact)
-        for name, each in every.items()
-    }
-    names = {name: [options.sensitive[p] for p in every[name].positions] for name in tables}
-    attacks = [
-        {"secret": names[n], "attacks": table.to_dict("records"), "notes": attack_notes(table)}
-        for n, table in tables.items()
-    ]
-    parts = [_audit_lines(table, names[n], len(rows)) for n, table in tables.items()]
-    lines = [line for part in parts for line in ("", *part)][1:]
-    say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines)
+    warn_of_bins(options.sensitive, alphabet, unbinned)
+    exact = ["bayes_accuracy", "advantage_bound"]  # NaN: the mechanism is not known here
+    attacks, lines = [], []
+    for each in secrets_of("audit", secrets, options.sensitive, alphabet).groups.values():
+        table = audit(sensitive=each.codes(groups), **views).drop(columns=exact)
+        name, notes = [options.sensitive[p] for p in each.positions], attack_notes(table)
+        attacks.append({"secret": name, "attacks": table.to_dict("records"), "notes": notes})
+        lines += ["", *_audit_lines(table, name, len(rows))]
+    say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines[1:])
 
 
 def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:
-    """Return the columns of IN to attack, None where there is a file; there : those of IN."""
+    """Return the columns of IN to attack, or None for a file; there : all columns of IN."""
     named = options.released.split(",")
     unknown = [name for name in named if name not in there]
     if not unknown:
@@ -84,7 +78,7 @@ def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[st
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
-    """Return rows of the released file: the same ones as from the other file."""
+    """Return the released rows that correspond to the sampled rows of IN."""
     kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
     delimiter = options.delimiter if kinds[0] == kinds[1] else None
     # A release always has a header. If its first line were a row, there would be one too few.
@@ -100,7 +94,7 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
     if n_released != n_rows:
         raise ValueError(
             f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: a "
-            f"release can only be attacked with the rows that it was made from, in the same order."
+            f"release can only be attacked with the rows it was made from, in the same order."
         )
     there = [name for name in options.sensitive if name in released]
     if there:
@@ -109,22 +103,21 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
 
 
 def _views(released: pd.DataFrame, rows: pd.DataFrame, beside: Sequence[str]) -> dict[str, Any]:
-    """Tell the columns that were replaced from those that were copied.
+    """Return what `audit` attacks: replaced columns, before and after, and copied ones.
 
-    beside : those that were copied under the budget, as a part of the release.
+    beside : columns copied under the budget, as a part of the release.
     """
     for name in beside:
         if name not in released or name not in rows:
             raise ValueError(f"--beside names {name!r}, which is not a column of both files.")
     copied = [name for name in released if name in rows and released[name].equals(rows[name])]
-    new = [name for name in released if name not in copied]
-    if not new:
+    if len(copied) == len(released.columns):
         return {"released": released}
     copied = [name for name in copied if name not in beside]
-    new = [name for name in released if name not in copied]
-    before = [name for name in new if name in rows]
+    attacked = [name for name in released if name not in copied]
+    before = [name for name in attacked if name in rows]
     return {
-        "released": released[new],
+        "released": released[attacked],
         "raw": rows[before] if before else None,
         "remainder": released[copied] if copied else None,
     }
@@ -147,11 +140,8 @@ def _audit_lines(table: pd.DataFrame, guessed: list[str], n_rows: int) -> list[s
     ]
 
 
-# The command that certifies a saved mechanism by other rows: `certify`.
-
-
 def certify_file(options: argparse.Namespace) -> None:
-    """Certify a saved mechanism by the rows of a file."""
+    """Certify a saved mechanism with the rows of a file."""
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     fitted, settings = fitted_of(transformer), settings_of(transformer)
@@ -163,7 +153,7 @@ def certify_file(options: argparse.Namespace) -> None:
             raise ValueError(
                 f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} "
                 f"protects: use --sensitive {','.join(protected)}. If the columns have other "
-                f"names here, give them with --names."
+                f"names here, rename them with --names."
             )
         settings = replace(settings, sensitive=options.sensitive)
         certificate = certified(fitted, settings, terms, held_out_table(fitted, source))
@@ -179,7 +169,7 @@ def certify_file(options: argparse.Namespace) -> None:
     }
     lines = [line for each in every for line in _sentences(each)]
     if len(every) > 1:
-        lines.append(f"All of this holds at once with a confidence of {facts['confidence']:g}.")
+        lines.append(f"All of this holds at once, with a confidence of {facts['confidence']:g}.")
     say(options, facts, lines)
 
 
@@ -201,7 +191,7 @@ def _facts(
         "average_leakage_bound": certificate.average_leakage_bound,
         "epsilon": secret.epsilon,
         "scope": release.scope,
-        # The budget is one of the measure that the mechanism was designed with.
+        # The budget is on the scale of the mechanism's own measure.
         "holds": certificate.holds(secret.epsilon)
         if certificate.measure == release.measure
         else None,

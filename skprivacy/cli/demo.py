@@ -1,4 +1,4 @@
-"""``skprivacy demo``: a release of real data, from the table to the report."""
+"""``skprivacy demo``: release real data, from the table to the report."""
 
 import argparse
 import hashlib
@@ -13,7 +13,7 @@ import pandas as pd
 from .._messages import aligned, part_of
 from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
-from ..describing import limit, percent, rounded_up
+from ..describing.numbers import limit, percent, rounded_up
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..engines.file_tables import written
@@ -28,8 +28,8 @@ from .explore import cost_of_rows
 from .messages import face_value_lines, say
 from .values import USUAL_CONFIDENCE
 
-# 442 rows are few: three bins each leave about fifty rows to a pair of bins, and much smaller
-# budgets than these keep next to nothing.
+# 442 rows are few: three bins per column leave about fifty rows for each pair of bins, and much
+# smaller budgets than these keep next to nothing.
 _BUDGETS = (0.2, 0.1, 0.05, 0.02)
 _CHOSEN = 0.02
 _BINS = 3
@@ -38,43 +38,44 @@ _RELEASED = ["blood_pressure", "bmi"]
 _WIDTH = 99
 _TEXT = """\
 How much of blood pressure and BMI can be released without giving away sex?
-442 patients; S = sex (2 values), X = blood pressure and BMI, cut into {bins} bins each and taken
-jointly ({n_x} values). A bin is released as its median.
-"leaks" is the most that a released value reveals about S, in nats: in these rows, and at most in
-the population they were drawn from, with {sure} confidence.
+442 patients; S = sex (2 values), X = blood pressure and BMI, in {bins} bins each, taken jointly
+({n_x} values). A bin is released as its median.
+"leaks" is the most that a released value reveals about S, in nats: in these rows, and as an upper
+limit for the population they were drawn from, with {sure} confidence.
 "kept" is the share of {kept_of}.
-"attacker" is how often the best attacker, who knows how the release was made, guesses S; a blind
-guess of S is right {blind:.1%} of the time.
+"attacker" is how often the best attacker, who knows how the release was made, guesses S correctly;
+a blind guess is right {blind:.1%} of the time.
 """
 _AFTER = """
 At epsilon = {epsilon:g}:
 {people}
 
-A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the bins as they
-are, {released:.1%} with the release at epsilon = {epsilon:g}.
+A trained attacker, tested on other rows, is right {raw:.1%} of the time from the true bins, and
+{released:.1%} from the release at epsilon = {epsilon:g}.
 {few_rows}
 
 Wrote to {folder}:
   patients.csv   the table
   released.csv   what may be shared at epsilon = {epsilon:g}
-  report.html    what was protected, and by how much
+  report.html    what is protected, and how well
 
-Do it yourself:
+Try it yourself:
   skprivacy sanitize {table} mine.csv --sensitive sex --columns blood_pressure,bmi \
---bins {bins} --epsilon {epsilon:g}{confidence}"""  # one line: shells differ in how to go on
+--bins {bins} --epsilon {epsilon:g}{confidence}"""  # one line: shells continue lines differently
 _SURE = (
     "442 rows are few: the population may differ from them. Epsilon = {epsilon:g} holds there "
-    "too, with {sure} confidence, and that has its price: for the rows alone, {alone:.1%} would "
-    "be kept, but up to {risked} might leak in the population."
+    "too, with {sure} confidence, at a price: for these rows alone, {alone:.1%} would be kept, "
+    "but up to {risked} might leak in the population."
 )
 _UNSURE = (
     "442 rows are few: the population may differ from them, and epsilon = {epsilon:g} holds for "
-    "the rows alone. Without --confidence none it holds for the population too, and less is kept."
+    "these rows only. Without --confidence none, it holds for the population too, and less is "
+    "kept."
 )
 
 
 def demo(options: argparse.Namespace) -> None:
-    """Fit, sanitize and audit a built-in table, and write it with its report."""
+    """Fit, release and audit a built-in table, and write files with a report."""
     folder = _folder(options.folder)
     there = [name for name in _FILES if (folder / name).exists()]
     if there:
@@ -90,7 +91,7 @@ def demo(options: argparse.Namespace) -> None:
         confidence=options.confidence,
     ).fit(patients)
     released = chosen.transform(patients)
-    # The bin of each number: from so few rows, attackers learn more than from numbers.
+    # With so few rows, attackers learn more from bins than from numbers.
     bins = {name: learn_column(patients[name], None, name, n_bins=_BINS)[1] for name in _RELEASED}
     attacks = audit(released, patients["sex"], raw=pd.DataFrame(bins), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
@@ -114,7 +115,7 @@ def demo(options: argparse.Namespace) -> None:
             file.write(content)
     facts = {"folder": str(folder), "files": list(_FILES)}
     table = _table(chosen)
-    with part_of("what few rows cost"):
+    with part_of("computing what few rows cost"):
         after = _after(chosen, right, folder)
     mechanism = chosen.mechanism_
     before = _TEXT.format(
@@ -128,7 +129,7 @@ def demo(options: argparse.Namespace) -> None:
 
 
 def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
-    """Return what stands below the table; right : how often attackers are, by what they see."""
+    """Return the text below the table; right : the accuracy of attackers, by what they see."""
     confidence = chosen.confidence
     lead = summary_of(fitted_of(chosen), USUAL_CONFIDENCE).lead()
     option = "" if confidence == USUAL_CONFIDENCE else f" --confidence {confidence or 'none'}"
@@ -146,7 +147,7 @@ def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> 
 
 
 def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
-    """Say what it takes that the budget holds for the population."""
+    """Return a text on what it costs that the budget holds for the population."""
     mechanism: Any = chosen.mechanism_
     if mechanism.confidence is None:
         return _UNSURE.format(epsilon=_CHOSEN)
@@ -166,7 +167,7 @@ def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
 
 
 def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does not end
-    """Return a folder to write to: the one that is given, or a new one."""
+    """Return the given folder, or a new one."""
     if given is not None:
         folder = Path(given)
         folder.mkdir(parents=True, exist_ok=True)
@@ -181,12 +182,12 @@ def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does no
 
 
 def _csv(table: pd.DataFrame) -> str:
-    """Return a table as `sanitize` would write it: 101, not 101.0."""
+    """Return a table as `sanitize` writes it: 101, not 101.0."""
     return table.to_csv(index=False, lineterminator="\n", float_format="%g")
 
 
 def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
-    """Return the figures of X as it is, and of a release for each budget."""
+    """Return the figures of X unchanged, and of a release for each budget."""
     chosen, counts = funnel.mechanism_, _counts(funnel)
     design: dict[str, Any] = {"utility": chosen.objective, "confidence": chosen.confidence}
     path = privacy_utility_path(counts, _BUDGETS, **design)
@@ -209,7 +210,7 @@ def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
 
 
 def _counts(funnel: PrivacyFunnelTransformer) -> FloatArray:
-    """Return how many rows have each pair of S and X."""
+    """Return the number of rows with each pair of S and X."""
     return np.round(funnel.n_samples_seen_ * funnel.p_sx_)
 
 

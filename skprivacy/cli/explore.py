@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import doing, part_of, taken
+from .._messages import doing, on_each_result, part_of
 from .._typing import CountArray, FloatArray, IntArray
 from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows_needed
-from ..describing import ReleaseSummary, limit, percent, rounded_down
+from ..describing import ReleaseSummary
+from ..describing.numbers import limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
 from ..engines.file_tables import check_free, written
 from ..engines.files import count_source
@@ -38,47 +39,47 @@ from .inputs import counting_options, is_same, secret_keys, source_of, transform
 from .messages import as_option, budgets_of, by_key, given, key_of, say, say_now
 from .values import KEPT_UTILITY
 
-# A picture shows no more, and each takes a design.
+# Maximum number of budgets on a curve: each takes a design.
 _MOST = 8
 
-# Two digits tell budgets apart where there are too few rounder ones.
+# With fewer round budgets than this, use ones with two digits.
 _FEW = 4
 
 
 def round_budgets(top: float, least: float = 0.0) -> list[float]:
-    """Return up to eight budgets of 1, 2 or 5 times a power of ten, the last of at least `top`.
+    """Return up to eight budgets, 1, 2 or 5 times a power of ten, the last at least `top`.
 
-    least : no budget may be smaller.
+    least : lower bound of the budgets.
     """
     powers = range(floor(log10(top)) - _MOST, ceil(log10(top)) + 1)
-    rounder = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    last = next(i for i, budget in enumerate(rounder) if budget >= top)
-    found = [budget for budget in rounder[: last + 1] if budget >= least][-_MOST:]
+    round_ones = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    last = next(i for i, budget in enumerate(round_ones) if budget >= top)
+    found = [budget for budget in round_ones[: last + 1] if budget >= least][-_MOST:]
     if len(found) >= _FEW:
         return found
     closer = np.geomspace(max(least, top / 200), max(top, least), _MOST)
     return sorted({float(limit(budget, digits=2)) for budget in closer})
 
 
-# What `choose` says about the number of rows: what few of them cost, and how many would do.
+# What few rows cost, and how many would be enough.
 
 
-# A difference of less than this is hardly any; shares to aim for are multiples of this.
+# Differences in utility below the first are ignored; aims are multiples of the second.
 _HARDLY, _ROUND = 0.01, 0.05
 
-# More rows never make up for all that chance costs: the aim is this share of it.
+# Aim for this share of what few rows cost: no number of rows makes up for all of it.
 _MADE_UP_FOR = 0.9
 
-# Tables with more cells than this take long to design for again and again.
+# With larger tables, repeated designs would take too long.
 _MOST_CELLS = 64
 
 
 @dataclass(frozen=True)
 class CostOfRows:
-    """What a share of the utility would be without the need to allow for chance.
+    """The share of the utility that is kept, and what more rows would keep.
 
-    kept : by the design; alone : by one for the rows alone; aim, enough : a share between the
-    two and about how many rows it takes, None where that is not known.
+    kept : by the design; alone : by a design for these rows alone; aim, enough : a share between
+    the two and about how many rows it takes, None if unknown.
     """
 
     kept: float
@@ -88,7 +89,7 @@ class CostOfRows:
 
 
 def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> CostOfRows | None:
-    """Return what a design with a confidence has paid for it; None where there is no price.
+    """Return what a design with a confidence costs; None without a confidence or a budget.
 
     tables, design : what the mechanism was designed for.
     """
@@ -98,7 +99,7 @@ def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> C
     asked = {**design, "confidence": None, "n_samples": None}
     kept, epsilon = mechanism.normalized_utility, given(budgets_of(mechanism))
     alone = max(kept, design_mechanism(tables, epsilon, **asked).normalized_utility)
-    # A round share well above what is kept, which more rows might keep.
+    # A round share that more rows might keep.
     aim = _ROUND * floor((kept + _MADE_UP_FOR * (alone - kept)) / _ROUND)
     n_cells = sum(secret.p_sx.size for secret in secrets if secret.p_sx is not None)
     if aim <= kept + _HARDLY or n_cells > _MOST_CELLS or mechanism.strata is not None:
@@ -106,54 +107,51 @@ def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> C
     asked = {name: value for name, value in design.items() if name != "n_samples"}
     try:
         enough = rows_needed(tables, epsilon, aim, **asked)
-    except ValueError:  # no number of rows makes up for it
+    except ValueError:  # no number of rows is enough
         return CostOfRows(kept, alone)
     return CostOfRows(kept, alone, aim, enough)
 
 
 def cost_lines(cost: CostOfRows | None) -> list[str]:
-    """Say what the number of rows costs."""
+    """Return sentences on what few rows cost."""
     if cost is None:
         return []
     if cost.alone - cost.kept < _HARDLY:
         return ["More rows would hardly keep more."]
-    text = f"For the rows alone (--confidence none), the same budget would keep {cost.alone:.1%}"
+    text = f"For these rows alone (--confidence none), the same budget would keep {cost.alone:.1%}"
     if cost.enough is None:
         return [f"{text}."]
     return [f"{text}; about {cost.enough:,} rows like these would keep {cost.aim:.0%}."]
 
 
 def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
-    """Return the same for machines."""
+    """Return the figures for machines."""
     if cost is None:
         return {"kept_for_rows_alone": None, "more_rows": None}
     more = None if cost.enough is None else {"rows": cost.enough, "kept": cost.aim}
     return {"kept_for_rows_alone": cost.alone, "more_rows": more}
 
 
-# The commands that help to choose a budget: `curve` and `choose`.
-#
-# Budgets are a factor times proportions: those of the only secret, which is called None, are 1.
+# Budgets are a factor times proportions; a single secret has the key None and the proportion 1.
 
 
 _PICTURES = {".png", ".svg", ".pdf"}
-_ROUNDING = 1e-12
-# A limit for the population is drawn anew for every table: this much apart, one is not the other.
-_SURELY = 1.05
-# The width of a column of a curve, before all of its figures are known: 1.234e-05.
+# Margins above the leakage of columns beside: for rounding, and for limits, which are random.
+_ROUNDING, _LIMIT_MARGIN = 1e-12, 0.05
+# The width of a column of a curve, printed before all figures are known: 1.234e-05.
 _WIDTH = 9
-# What stands between the figures of several secrets.
-_BETWEEN = " / "
+# Separates the figures of several secrets.
+_SEPARATOR = " / "
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What a file says: counts of S and X, and what a design is asked for.
+    """The counts of S and X in a file, and the options of a design.
 
-    smoothed : the counts that it is made for; labels : of the groups of S; names, protected,
-    beside : the columns of X, those of S, and those published beside X; codes : the value of each
-    column of X and beside it that a symbol stands for; proportions : of the budgets; learned_for :
-    the budgets that cells were learned for, None where symbols are values.
+    smoothed : the counts to design for; labels : of the groups of S; names, protected, beside :
+    the columns of X, of S, and published beside X; codes : for each column of X and beside, its
+    value in each symbol; proportions : of the budgets; learned_for : the budgets that cells were
+    learned for, None if symbols are values.
     """
 
     counts: CountArray
@@ -171,7 +169,7 @@ class _Table:
 
     @property
     def tables(self) -> dict[Any, pd.DataFrame]:
-        """The table of each secret, with the labels of its groups."""
+        """The counts for each secret, with the labels of its groups."""
         labels = {name: groups.labels for name, groups in self.secrets.groups.items()}
         return {
             name: pd.DataFrame(table, pd.Index(labels[name], tupleize_cols=False))
@@ -183,14 +181,14 @@ class _Table:
         return {name: factor * each for name, each in self.proportions.items()}
 
     def factors(self) -> list[float]:
-        """Return factors up to that with which all budgets allow X as it is."""
+        """Return round factors, up to one at which all budgets allow X unchanged."""
         tables = {n: as_joint(t, "curve").p_sx for n, t in self.tables.items()}
         top = [self._unchanged(p_sx) / self.proportions[n] for n, p_sx in tables.items()]
         least = [self._beside(p_sx) / self.proportions[n] for n, p_sx in tables.items()]
         return round_budgets(max((x for x in top if 0 < x < np.inf), default=1.0), max(least))
 
     def _unchanged(self, p_sx: FloatArray) -> float:
-        """Return what X leaks as it is, in the population if it is about that."""
+        """Return the leakage of X unchanged; with a confidence, its limit for the population."""
         scope, measure = self.design["scope"], get_measure(self.design["measure"], "curve")
         if (confidence := self.design["confidence"]) is None:
             return leakage_unchanged(scope, measure, p_sx)
@@ -199,19 +197,18 @@ class _Table:
         return limit_unchanged(rows, measure, scope, of_each)
 
     def _beside(self, p_sx: FloatArray) -> float:
-        """Return what columns beside the release reveal alone: no smaller budget allows them."""
+        """Return what the columns beside reveal alone: smaller budgets are impossible."""
         if "beside" not in self.design:
             return 0.0
         codes, _ = pd.factorize(pd.Series(self.design["beside"]))
-        more = 1 + _ROUNDING if self.design["confidence"] is None else _SURELY
-        return more * self._unchanged(p_sx @ np.eye(codes.max() + 1)[codes])
+        margin = _ROUNDING if self.design["confidence"] is None else _LIMIT_MARGIN
+        return (1 + margin) * self._unchanged(p_sx @ np.eye(codes.max() + 1)[codes])
 
     def summary(self, mechanism: Any) -> ReleaseSummary:
-        """Return the figures of a mechanism, also those of all secrets together."""
+        """Return the summary of a mechanism, with all secrets together."""
         joint = as_joint(self.smoothed, "curve").p_sx
-        made = mechanism.renamed(together=(joint, self.labels))
         return ReleaseSummary(
-            made,
+            mechanism.renamed(together=(joint, self.labels)),
             released=self.names,
             beside=self.beside,
             protected=self.protected,
@@ -221,24 +218,24 @@ class _Table:
 
     @property
     def kept_by_symbols(self) -> float:
-        """The share of the utility of the table that its symbols keep as they are."""
+        """The share of the utility that releasing the symbols unchanged would keep."""
         utility = get_utility(self.design["utility"], "choose")
         p_x = as_joint(self.smoothed, "choose").p_x
         span, smallest = utility.span(p_x), utility.smallest(p_x)
         return (utility.of_identity(p_x) - smallest) / span if span > NO_UTILITY else 1.0
 
     def about_cells(self) -> list[str]:
-        """Say what budget cells were learned for, if there are any."""
+        """Return a sentence on the budget that cells were learned for, if there are any."""
         if self.learned_for is None:
             return []
         return [
             f"The {self.counts.shape[1]} cells were learned once, for --epsilon "
-            f"{as_option(self.learned_for)}: a smaller one may lead to fewer cells, a larger one "
-            f"to more."
+            f"{as_option(self.learned_for)}: a smaller epsilon may lead to fewer cells, a larger "
+            f"one to more."
         ]
 
     def cell_facts(self) -> dict[str, Any]:
-        """Return the same for machines."""
+        """Return the figures on cells for machines."""
         if self.learned_for is None:
             return {}
         return {"cells": self.counts.shape[1], "cells_learned_for": by_key(self.learned_for)}
@@ -254,7 +251,7 @@ def curve(options: argparse.Namespace) -> None:
     factors = options.epsilons or found.factors()
     budgets = [given(found.budgets(factor)) for factor in factors]
     rows = _CurveRows(options, found, max(_WIDTH, *(len(as_option(each)) for each in budgets)))
-    with taken(rows.print) if options.out is None else nullcontext():
+    with on_each_result(rows.print) if options.out is None else nullcontext():
         path = privacy_utility_path(given(found.tables), budgets, **found.design)
     table = pd.DataFrame([_figures(found.summary(mechanism)) for mechanism in path])
     if suffix is not None:
@@ -267,13 +264,13 @@ def curve(options: argparse.Namespace) -> None:
 
 
 def _suffix_of_out(options: argparse.Namespace) -> str:
-    """Return what kind of file a curve is written to, checked before any work is done."""
+    """Return the suffix of the output file, checked before any work is done."""
     check_free(options.out, options.force)
     if is_same(options.out, options.source):
         raise ValueError(f"{options.out} is the table itself: name another file.")
     if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
         raise ValueError(
-            f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
+            f"{options.out}: a curve can be a .csv, .png, .svg or .pdf file, not {suffix!r}."
         )
     if suffix in _PICTURES and not find_spec("matplotlib"):
         raise ValueError(
@@ -284,7 +281,7 @@ def _suffix_of_out(options: argparse.Namespace) -> str:
 
 
 def _figures(summary: ReleaseSummary) -> dict[str, Any]:
-    """Return the figures of a mechanism for machines: one level, as a table needs it."""
+    """Return the figures of a mechanism for machines, flat, as a row of a table."""
     mechanism: Any = summary.mechanism
     each = {
         "" if key is None else f" {key_of(key)}": secret for key, secret in summary.secrets.items()
@@ -317,35 +314,35 @@ def _picture(path: list[Any], suffix: str) -> bytes:
 
 @dataclass(eq=False)
 class _CurveRows:
-    """Prints a row for each mechanism, the first one below what explains the table.
+    """Prints a row for each mechanism; before the first, an explanation of the columns.
 
-    width : of the budgets.
+    width : of the column with budgets.
     """
 
     options: argparse.Namespace
-    found: _Table
+    table: _Table
     width: int
     has_begun: bool = field(default=False, init=False)
 
     def print(self, mechanism: Any) -> None:
         """Print the row of a mechanism."""
-        summary = self.found.summary(mechanism)
+        summary = self.table.summary(mechanism)
         row = _row(summary)
-        lines = [] if self.has_begun else [*_above(summary), "", self._line(summary, row)]
+        lines = [] if self.has_begun else [*_explained(summary), "", self._line(summary, row)]
         say_now(self.options, [*lines, self._line(summary, row.values())])
         self.has_begun = True
 
     def _line(self, summary: ReleaseSummary, texts: Iterable[str]) -> str:
         first, *others = texts
         n = len(summary.secrets)
-        of_each = _WIDTH * n + len(_BETWEEN) * (n - 1)
+        of_each = _WIDTH * n + len(_SEPARATOR) * (n - 1)
         widths = [of_each, *([_WIDTH] * (len(others) - 3)), of_each, _WIDTH]
         cells = (text.rjust(width) for text, width in zip(others, widths, strict=True))
         return "  ".join([first.ljust(self.width), *cells])
 
 
 def _row(summary: ReleaseSummary) -> dict[str, str]:
-    """Return a row of a curve: texts by the names of the columns."""
+    """Return a row of a curve: texts by column names."""
     mechanism: Any = summary.mechanism
     secrets = summary.secrets.values()
     leakages = (s.leakage if s.limit is None else s.limit for s in secrets)
@@ -353,32 +350,32 @@ def _row(summary: ReleaseSummary) -> dict[str, str]:
     together = {} if summary.together is None else {"together": limit(summary.together)}
     return {
         "epsilon": as_option(budgets_of(mechanism)),
-        "leakage": _BETWEEN.join(map(limit, leakages)),
+        "leakage": _SEPARATOR.join(map(limit, leakages)),
         **(together if len(secrets) > 1 else {}),
         "kept": f"{summary.kept:.1%}",
         "verdict": summary.verdict.level,
-        "attacker": _BETWEEN.join(attackers),
+        "attacker": _SEPARATOR.join(attackers),
         "outputs": str(mechanism.channel.shape[1]),
     }
 
 
-def _above(summary: ReleaseSummary) -> list[str]:
+def _explained(summary: ReleaseSummary) -> list[str]:
     """Explain the columns of a curve."""
     where = "in these rows; in the population they were drawn from, it may be more"
     if summary.confidence is not None:
         where = (
-            f"in the population the {summary.n_samples:,.0f} rows were drawn from, at "
-            f"most, with {percent(summary.confidence)} confidence"
+            f"in the population the {summary.n_samples:,.0f} rows were drawn from: an upper limit "
+            f"with {percent(summary.confidence)} confidence"
         )
     x_names = summary.x_name(is_one=True)
     secrets = list(summary.secrets.values())
-    names = _BETWEEN.join(secret.name for secret in secrets)
+    names = _SEPARATOR.join(secret.name for secret in secrets)
     blind = [s.secret.attacker_accuracy - s.secret.attacker_advantage for s in secrets]
     lines = [
-        f'"leakage" is what a released value reveals about {names}, {where}.',
+        f'"leakage" is what a released value reveals about {names} {where}.',
         f'"kept" is the share of {summary.mechanism.objective.in_words(x_names)}.',
-        f'"attacker" is how often the best possible attacker is right about {names}; a blind '
-        f"guess is right {_BETWEEN.join(f'{x:.1%}' for x in blind)} of the time.",
+        f'"attacker" is how often the best possible attacker guesses {names} correctly; a blind '
+        f"guess is right {_SEPARATOR.join(f'{x:.1%}' for x in blind)} of the time.",
     ]
     if len(secrets) > 1:
         lines.append('"together" is the leakage about all of them as one, in these rows only.')
@@ -388,7 +385,7 @@ def _above(summary: ReleaseSummary) -> list[str]:
 def choose(options: argparse.Namespace) -> None:
     """Find the smallest budget that keeps enough, or the largest that moves no group too far."""
     if options.max_factor is not None and options.max_shift is None:
-        raise ValueError("--max-factor needs --max-shift: it limits the same moves, as a factor.")
+        raise ValueError("--max-factor needs --max-shift: it limits the same shifts, as a factor.")
     if options.max_shift is not None and options.scope == "average":
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
@@ -403,20 +400,18 @@ def choose(options: argparse.Namespace) -> None:
         needed, asked = _needed(found, options)
         proportions = None if None in found.proportions else found.proportions
         asked_for = {"proportions": proportions, **found.design}
-        made = mechanism_for_utility(given(found.tables), needed, **asked_for)
-        summary = found.summary(made)
-        budgets, of = budgets_of(made), summary.mechanism.objective
+        design = mechanism_for_utility(given(found.tables), needed, **asked_for)
+        summary = found.summary(design)
+        kept_of = summary.mechanism.objective.in_words(summary.x_name(is_one=True))
         lines = [
-            f"--epsilon {as_option(budgets)} keeps {summary.kept:.1%} of "
-            f"{of.in_words(summary.x_name(is_one=True))}; asked for: {asked}."
+            f"--epsilon {as_option(budgets_of(design))} keeps {summary.kept:.1%} of {kept_of}; "
+            f"asked for: {asked}."
         ]
     else:
         prior = found.smoothed.sum(axis=1)
-        limits = options.max_shift, options.measure, options.max_factor
-        epsilon = epsilon_for_shift(prior, *limits)
+        epsilon = epsilon_for_shift(prior, options.max_shift, options.measure, options.max_factor)
         budgets = dict.fromkeys(found.tables, epsilon)
-        made = design_mechanism(found.tables, budgets, **found.design)
-        summary = found.summary(made)
+        summary = found.summary(design_mechanism(found.tables, budgets, **found.design))
         lines = _lines_of_largest(summary, options)
     mechanism: Any = summary.mechanism
     warn_of_chance(mechanism, found.secrets.tables(found.counts), found.n_rows)
@@ -424,8 +419,8 @@ def choose(options: argparse.Namespace) -> None:
     if all(np.isfinite(secret.epsilon) for secret in secrets):
         exposed = [f"{s.revealed()} {s.exposure(options.show_groups)}" for s in secrets]
         lines += [summary.lead(), *exposed]
-    say_now(options, lines)  # what few rows cost takes more designs
-    with part_of("what few rows cost"):
+    say_now(options, lines)  # before the cost of few rows, which takes more designs
+    with part_of("computing what few rows cost"):
         cost = cost_of_rows(mechanism, given(found.tables), found.design)
     facts = {"epsilon": by_key(budgets_of(mechanism)), **_figures(summary), **cost_facts(cost)}
     facts |= {"secrets": [secret.to_dict(options.show_groups) for secret in secrets]}
@@ -433,9 +428,9 @@ def choose(options: argparse.Namespace) -> None:
 
 
 def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
-    """Return the share of the utility to keep, and how to say that.
+    """Return the share of the utility to keep, as a number and in words.
 
-    Cells cannot keep all of a table: by default, it is a share of what they keep.
+    The default is a share of what cells can keep, which is not everything.
     """
     if (share := options.keep_utility) is not None:
         return share, f"{share:.1%}"
@@ -444,8 +439,8 @@ def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
     if (said := f"{most:.1%}") == "100.0%":
         return needed, f"{needed:.1%}"
     return needed, (
-        f"{needed:.1%}, which is {KEPT_UTILITY:.0%} of the {said} that cells keep (a "
-        f"--keep-utility is a share of all)"
+        f"{needed:.1%}, which is {KEPT_UTILITY:.0%} of the {said} that cells can keep "
+        f"(--keep-utility would be a share of everything)"
     )
 
 
@@ -469,13 +464,13 @@ def _lines_of_largest(summary: ReleaseSummary, options: argparse.Namespace) -> l
 
 
 def _counted(options: argparse.Namespace, factors: Sequence[float] = ()) -> _Table:
-    """Return the counts of S and X in a file, and what a design for them is asked for.
+    """Return the counts of S and X in a file, and the options of designs for them.
 
-    factors : of the budgets, as far as they are known: cells are learned once, for the smallest.
+    factors : of the budgets, if known; cells are learned once, for the smallest.
     """
     proportions: dict[Any, float] = {None: 1.0}
     if options.proportions is not None:
-        proportions = secret_keys(options.proportions, options.sensitive)
+        proportions = secret_keys("--proportions", options.proportions, options)
     is_asked = options.proportions is not None or factors
     smallest = {name: min(factors, default=1.0) * each for name, each in proportions.items()}
     budget = {"epsilon": given(smallest)} if is_asked else {}

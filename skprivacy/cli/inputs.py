@@ -1,4 +1,4 @@
-"""The table, the columns and the transformer that options describe."""
+"""The input table, its columns, and the transformer, as options describe them."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ from ..tables.table import ColumnRoles
 from ..transformer import PrivacyFunnelTransformer
 from .values import UTILITIES
 
-# Options that name one column, and where their names are.
+# Options that name one column, and their attributes.
 _ONE = {"--target": "target_column", "--person": "person", "--record-ids": "record_ids"}
 
 _NO_HEADER = (
-    "Nor does it have any other column that is named: if its first line is a row, and not a "
-    "header, use --no-header."
+    "Nor does it have any other column named here: if its first line is a row, not a header, use "
+    "--no-header."
 )
 _MORE_WITH_HEADER = "If its first line is a header, --header lists its columns here."
 
-# From so many columns on that options name and the first line has, it is a header; one may be a
-# value that a row of texts happens to have.
+# If the first line has at least this many of the columns that options name, it is a header; a
+# single one may be a value in a row of texts.
 _ENOUGH_NAMES = 2
 
-# Maximum number of existing columns that an error names.
+# Maximum number of existing columns named in an error.
 _MOST_NAMES = 20
 
 
 def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
-    """Check that IN has all columns that options name; there : those that it has."""
-    of = vars(options)
+    """Check that IN has all columns that options name; there : its columns."""
+    attributes = vars(options)
     named: list[tuple[str, str]] = []
     for key in ("sensitive", "columns", "beside", "remainder", "categorical"):
-        if isinstance(names := of.get(key), list):
+        if isinstance(names := attributes.get(key), list):
             named += [(f"--{key}", name) for name in names]
-    named += [(option, of[key]) for option, key in _ONE.items() if of.get(key) is not None]
-    named += [("--edges", name) for name, _ in of.get("edges") or ()]
-    others = (getattr(options, "released", None) or "").split(",")  # of audit: columns, or a file
+    named += [
+        (option, name) for option, key in _ONE.items() if (name := attributes.get(key)) is not None
+    ]
+    named += [("--edges", name) for name, _ in attributes.get("edges") or ()]
+    others = (attributes.get("released") or "").split(",")  # of audit: columns, or a file
     n_found = found_in(options, [*(name for _, name in named), *others], there)
     for option, name in named:
         if name not in there:
@@ -52,7 +54,7 @@ def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
 
 
 def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequence[str]) -> None:
-    """Check that IN has all columns that a saved mechanism reads; roles : of its columns."""
+    """Check that IN has all columns that a saved mechanism reads."""
     needed = [] if roles.names is None else [roles.names[position] for position in roles.read]
     if absent := [name for name in needed if name not in there]:
         n_found = found_in(options, needed, there)
@@ -66,9 +68,10 @@ def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequenc
 def not_there(
     options: argparse.Namespace, name: str, there: Sequence[str], *, n_found: float
 ) -> str:
-    """Say that IN does not have a column, and which one may be meant (a fragment).
+    """Return "FILE does not have" and which column may be meant, as the end of a sentence.
 
-    n_found : how many columns that are named were found: a row of texts is not shown.
+    n_found : number of named columns that exist; if it is small, the first line may be a row,
+    which is not shown.
     """
     file = "the standard input" if options.source == PIPE else options.source
     found = _MORE_WITH_HEADER if n_found else _NO_HEADER
@@ -83,7 +86,7 @@ def not_there(
 
 
 def found_in(options: argparse.Namespace, named: Sequence[str], there: Sequence[str]) -> float:
-    """Return how many columns that are named IN has; infinity if it is sure to name them.
+    """Return how many of the named columns IN has; infinity if it surely has a header.
 
     there : its first line, which may be a row of texts.
     """
@@ -92,22 +95,19 @@ def found_in(options: argparse.Namespace, named: Sequence[str], there: Sequence[
     return math.inf if is_said or is_parquet else len({*named} & {*there})
 
 
-# What several commands do with their options.
-
-
 def is_same(path: str, other: str) -> bool:
-    """Return whether two paths lead to the same file, or would if there were one."""
+    """Whether two paths lead to the same file, or would if it existed."""
     paths = Path(path), Path(other)
     if any(each.exists() for each in paths):
         return all(each.exists() for each in paths) and paths[0].samefile(paths[1])
-    # In file systems of Windows and macOS, upper and lower case do not tell files apart.
+    # File systems of Windows and macOS ignore case.
     one, two = (str(each.resolve()).casefold() for each in paths)
     return one == two
 
 
 @contextmanager
 def source_of(options: argparse.Namespace) -> Iterator[Source]:
-    """Yield the table IN, which has all columns that options name."""
+    """Yield the table IN, after checking that it has all columns that options name."""
     with read_from(
         options.source,
         kind=options.format,
@@ -127,7 +127,7 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
     remainder = getattr(options, "remainder", "drop")
     if remainder == "passthrough":
         raise ValueError(
-            "--remainder passthrough needs --columns: without it, all other columns are released."
+            "--remainder passthrough needs --columns: without it, no columns remain to copy."
         )
     others = {*options.sensitive, options.target_column, options.person}
     others.add(getattr(options, "record_ids", None))
@@ -135,22 +135,36 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
     return [name for name in names if name not in others]
 
 
-def secret_keys(figures: Mapping[str, float], sensitive: Sequence[str]) -> dict[Any, float]:
-    """Return figures by column, or by a tuple of columns where these are joined by a plus."""
-    keys = {
-        text: text if text in sensitive or "+" not in text else tuple(text.split("+"))
-        for text in figures
-    }
-    return {keys[text]: figure for text, figure in figures.items()}
+def secret_keys(
+    option: str, figures: Mapping[str, float], options: argparse.Namespace
+) -> dict[Any, float]:
+    """Return figures by column, or by a tuple of columns that were joined by a plus.
+
+    Check that they are columns of --sensitive, all of which must be named.
+    """
+    keys: dict[str, tuple[str, ...]] = {}
+    for text in figures:
+        keys[text] = (text,) if text in options.sensitive else tuple(text.split("+"))
+        if unknown := [name for name in keys[text] if name not in options.sensitive]:
+            raise ValueError(
+                f"{option} names {unknown[0]!r}, which is not a column of --sensitive: name its "
+                f"columns, alone or joined by a plus."
+            )
+        if len({*keys[text]}) < len(keys[text]):
+            raise ValueError(f"{option} names a column of {text!r} twice.")
+    named = {name for names in keys.values() for name in names}
+    if missing := [name for name in options.sensitive if name not in named]:
+        raise ValueError(
+            f"{option} does not name the sensitive column {missing[0]!r}: add it, alone or joined "
+            f"to others by a plus."
+        )
+    return {names if len(names) > 1 else text: figures[text] for text, names in keys.items()}
 
 
 def transformer_for(
     options: argparse.Namespace, names: Sequence[str], **more: Any
 ) -> PrivacyFunnelTransformer:
-    """Return a transformer with the parameters that the options name.
-
-    names : of the columns of IN.
-    """
+    """Return a transformer with parameters from options; names : the columns of IN."""
     edges, columns = dict(options.edges), released_columns(options, names)
     named = [*columns, *options.sensitive]
     for option, given in {"--edges": edges, "--categorical": options.categorical}.items():
@@ -186,15 +200,15 @@ def transformer_for(
 def _utility(options: argparse.Namespace) -> str:
     utility, target = options.utility, options.target_column
     if target is None and utility == "target":
-        raise ValueError("--utility target needs --target, which names the column.")
+        raise ValueError("--utility target needs --target with the name of a column.")
     if target is not None and utility not in (None, "target"):
-        raise ValueError(f"--target says what is kept: leave out --utility {utility}.")
+        raise ValueError(f"--target already sets the utility: leave out --utility {utility}.")
     return utility or (UTILITIES[0] if target is None else "target")
 
 
 def _alphabet(options: argparse.Namespace) -> Any:
-    """Return what symbols are; options that are about cells mean that there are cells."""
-    given = {name: getattr(options, name) for name in ("max_cells", "person")}
+    """Return the alphabet; options about cells imply cells."""
+    given = {"max_cells": options.max_cells, "person": options.person}
     about_cells = {name: value for name, value in given.items() if value is not None}
     if not about_cells:
         return options.alphabet
@@ -204,14 +218,11 @@ def _alphabet(options: argparse.Namespace) -> Any:
     if options.target_column is not None:
         return ScoreCells(**about_cells)
     if options.person is not None:
-        raise ValueError("--person is about cells that keep a target: name it with --target.")
+        raise ValueError("--person is for cells that keep a target: name one with --target.")
     return TreeCells(**about_cells)
 
 
 def counting_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return how a file is counted: which columns are not released unless they are named."""
+    """Return arguments for counting: columns that are released only if they are named."""
     ids = getattr(options, "record_ids", None)
-    return {
-        "target": options.target_column,
-        "apart": [] if ids is None else [ids],
-    }
+    return {"target": options.target_column, "apart": [] if ids is None else [ids]}

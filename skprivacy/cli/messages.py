@@ -1,4 +1,4 @@
-"""What the commands print: progress, warnings and errors, in terms of options."""
+"""What commands print: results, progress, warnings and errors, in terms of options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from shutil import get_terminal_size
@@ -32,18 +32,13 @@ from .._messages import (
     message_of,
     watched,
 )
-from ..describing import (
-    compared_values,
-    limit,
-    listed_swaps,
-    never_released,
-    plain,
-    rows_unchanged,
-)
+from ..describing.face_value import compared_values, listed_swaps, never_released, rows_unchanged
+from ..describing.numbers import limit
+from ..describing.summary import plain
 from ..engines.file_tables import PIPE, is_pipe
 from ..fidelity import Fidelity
 
-# Seconds between two looks at what is being done. On a terminal each look replaces the line.
+# Seconds between two updates of the progress line on a terminal.
 LOOK = 0.25
 
 # Seconds between two lines elsewhere: at least SOONEST; while nothing changes, a share of the time
@@ -52,24 +47,24 @@ SOONEST, LATEST, SHARE = 3.0, 9.0, 0.15
 
 
 def is_due(now: float, last: float, is_new: bool) -> bool:
-    """Return whether it is time for another line.
+    """Whether it is time for another line.
 
-    now, last : seconds since the beginning, the latter those of the last line; is_new : whether
-    something else is being done by now.
+    now, last : seconds from the start until now, and until the last line; is_new : whether the
+    message has changed since.
     """
     return now - last >= (SOONEST if is_new else min(max(SOONEST, SHARE * last), LATEST))
 
 
 class _Lines:
-    """What is written, and when; a line that is on a terminal goes before another is written."""
+    """Prints progress lines; on a terminal, each replaces the last one."""
 
     def __init__(self) -> None:
-        self.what, self._began = ["reading"], time.monotonic()  # the last one is being done
+        self.what, self._began = ["reading"], time.monotonic()  # messages, the last one current
         self._is_terminal, self._is_shown = sys.stderr.isatty(), False
         self._lock, self.is_over = Lock(), Event()
 
     def run(self) -> None:
-        """Write lines until it is over."""
+        """Print lines until it is over."""
         last, said = 0.0, ""
         while not self.is_over.wait(LOOK):
             now, what = time.monotonic() - self._began, self.what[-1]
@@ -83,7 +78,7 @@ class _Lines:
             last, said = now, what
 
     def clear(self) -> None:
-        """Make room for something else."""
+        """Remove the line from the terminal."""
         with self._lock:
             if self._is_shown:
                 print(_whole_line(""), end="\r", file=sys.stderr, flush=True)
@@ -91,18 +86,18 @@ class _Lines:
 
 
 def _whole_line(text: str) -> str:
-    """Return a text that replaces the line on any terminal, and is not broken into two lines."""
+    """Return a text that overwrites a line of the terminal, and fits on it."""
     width = get_terminal_size().columns - 1
     return f"\r{text[:width]:<{width}}"
 
 
-# Those of the command that runs, if there are any.
+# The progress lines of the running command, if any.
 _running: list[_Lines] = []
 
 
 @contextmanager
 def progress_lines(is_wanted: bool) -> Iterator[None]:
-    """Write lines while the block runs."""
+    """Print progress while the block runs."""
     if not is_wanted:
         yield
         return
@@ -121,15 +116,15 @@ def progress_lines(is_wanted: bool) -> Iterator[None]:
 
 
 def clear_progress() -> None:
-    """Take the line of progress off the terminal, if there is one: something is to be said."""
+    """Remove the progress line from the terminal, before something else is printed."""
     for lines in _running:
         lines.clear()
 
 
-# What the command line says: the messages of the library in terms of options.
+# Messages of the library, in terms of options.
 
 
-# What the library calls a parameter, the command line calls an option.
+# Parameters of the library by the names of options.
 _SAME_NAMES = (
     "allow_leaking", "alphabet", "beside", "columns", "confidence", "edges", "epsilon",
     "force", "handle_unknown", "header", "max_categories", "max_cells", "max_factor",
@@ -147,13 +142,13 @@ OPTIONS = {
 
 
 def in_options(error: Exception | str) -> str:
-    """Return what the library says, with options in place of parameters."""
+    """Return a message of the library with options in place of parameters."""
     text = message_of(error) if isinstance(error, Exception) else error
-    return text.rendered(_said) if isinstance(text, Message) else text
+    return text.rendered(_rendered) if isinstance(text, Message) else text
 
 
-def _said(mention: Mention) -> str:
-    """Return what a part of a message is called on the command line."""
+def _rendered(mention: Mention) -> str:
+    """Return the wording of a mention on the command line."""
     match mention:
         case Parameter(parameter) | Named(parameter) if parameter in OPTIONS:
             return OPTIONS[parameter]
@@ -164,7 +159,7 @@ def _said(mention: Mention) -> str:
         case Owner():
             return "skprivacy"
         case InPython(_, elsewhere):
-            return elsewhere if isinstance(elsewhere, str) else _said(elsewhere)
+            return elsewhere if isinstance(elsewhere, str) else _rendered(elsewhere)
     return str(mention)
 
 
@@ -181,12 +176,12 @@ def _setting(option: str, value: object) -> str:
 
 
 def key_of(name: object) -> str:
-    """Return a secret as it is written on the command line."""
+    """Return the name of a secret on the command line."""
     return "+".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def given(by_secret: Mapping[Any, Any]) -> Any:
-    """Return what the library takes: of a secret without a name, what is there by itself."""
+    """Return a dict by secrets as the library takes it: a bare value for an unnamed secret."""
     return by_secret[None] if None in by_secret else dict(by_secret)
 
 
@@ -196,26 +191,26 @@ def budgets_of(mechanism: Any) -> dict[Any, float]:
 
 
 def by_key(budgets: Any) -> Any:
-    """Return budgets for machines: a number for one secret without a name."""
+    """Return budgets for machines, by names on the command line; a number for one secret."""
     if not isinstance(budgets, Mapping):
         return budgets
     return budgets[None] if None in budgets else {key_of(n): x for n, x in budgets.items()}
 
 
 def as_option(budgets: Any) -> str:
-    """Return budgets as --epsilon takes them, rounded up: what is typed keeps no less."""
+    """Return budgets as --epsilon takes them, rounded up so that they keep no less utility."""
+
+    def text(budget: float) -> str:
+        return "inf" if math.isinf(budget) else limit(budget)
+
     found = by_key(budgets)
     if not isinstance(found, Mapping):
-        return _budget(found)
-    return ",".join(f"{key}={_budget(budget)}" for key, budget in found.items())
-
-
-def _budget(budget: float) -> str:
-    return "inf" if math.isinf(budget) else limit(budget)
+        return text(found)
+    return ",".join(f"{key}={text(budget)}" for key, budget in found.items())
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, in one line."""
+    """Return the message of an error, in one line."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return " ".join(f"{error.filename}: {error.strerror}".split())
     text = " ".join(in_options(error).split()) or type(error).__name__
@@ -226,7 +221,7 @@ def one_line(error: Exception) -> str:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[list[str]]:
-    """Print each warning as a sentence on the standard error; yields the list of them."""
+    """Print each warning as a sentence on standard error; yields the list of warnings."""
     said: list[str] = []
 
     def show(
@@ -237,7 +232,7 @@ def warnings_as_lines() -> Iterator[list[str]]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        # A sentence in one line; the lines of a table after it stay, indented.
+        # The sentence on one line; lines of a table after it are indented.
         sentence, *table = in_options(message).split("\n")
         text = "\n".join([" ".join(sentence.split()), *(f"  {line}" for line in table)])
         if text not in said:
@@ -254,9 +249,9 @@ def warnings_as_lines() -> Iterator[list[str]]:
 
 
 def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]) -> None:
-    """Print the outcome of a command: as JSON for machines, or as lines.
+    """Print the result of a command: facts as JSON for machines, or lines.
 
-    On the standard error where the standard output carries the table.
+    Lines go to standard error if standard output carries the table.
     """
     if options.json:
         clear_progress()
@@ -266,69 +261,56 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
 
 
 def say_now(options: argparse.Namespace, lines: Iterable[str]) -> None:
-    """Print a part of the outcome before the rest is known; nothing where machines read it."""
-    told = list(lines)
-    if options.json or not told:
+    """Print lines before the rest of the result is known; nothing with --json."""
+    text = "\n".join(lines)
+    if options.json or not text:
         return
     target = getattr(options, "target", None)
     is_piped = target is not None and is_pipe(target)
     clear_progress()
-    print("\n".join(told), file=sys.stderr if is_piped else sys.stdout, flush=True)
+    print(text, file=sys.stderr if is_piped else sys.stdout, flush=True)
 
 
 @contextmanager
 def while_somebody_reads() -> Iterator[None]:
-    """Leave the block, without an error, when nobody reads the standard output any more."""
+    """Leave the block without an error if the reader of standard output closes it."""
     try:
         yield
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def face_value_lines(fidelity: Fidelity) -> list[str]:
-    """Return what those who read released values as they are should know."""
+    """Return lines on how close released values are to the true ones."""
     cells = compared_values(fidelity)
     rows = [("column", *cells.columns), *cells.itertuples(name=None)]
     lines = [f"{rows_unchanged(fidelity)}:", *(f"  {line}" for line in aligned(rows))]
-    if fidelity.of_cells:  # whose names say nothing to a reader
+    if fidelity.of_cells:  # their names mean nothing to a reader
         return lines
     if fidelity.pooled:
-        lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
+        lines.append(f"{fidelity.pooled:.1%} of the rows have values that are pooled.")
     if swaps := listed_swaps(fidelity.swaps):
-        lines += ["The swaps that concern most rows:", *(f"  {swap}" for swap in swaps)]
+        lines += ["The most frequent swaps:", *(f"  {swap}" for swap in swaps)]
     return lines + never_released(fidelity)
 
 
-def listed(names: Iterable[Hashable]) -> str:
-    """Return names as part of a sentence."""
-    *most, last = [str(name) for name in names]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-# Runs a command that was understood; an error becomes one line and an exit code.
-
-
-# What tells a process to stop; no system has all of them.
-_STOPPING = ("SIGTERM", "SIGHUP", "SIGBREAK")
-
-_INTERRUPTED = 130
-_TERMINATED = 143
+_INTERRUPTED, _TERMINATED = 130, 143
 
 
 def run(options: argparse.Namespace, is_closed: bool) -> int:
-    """Run the command that the options name, and return its exit code.
+    """Run a command and return its exit code; an error is printed as one line.
 
-    is_closed : whether the standard output is closed.
+    is_closed : whether standard output is closed.
     """
     if is_closed and getattr(options, "target", None) == PIPE:
         print("skprivacy: error: the standard output is closed.", file=sys.stderr)
         return 1
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack a letter of some value
+    if isinstance(sys.stdout, io.TextIOWrapper):  # terminals may lack some characters
         sys.stdout.reconfigure(errors="backslashreplace")
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
-    # When told to stop, tidy up as after an error.
-    for stopping in _STOPPING:
+    # When told to stop, clean up as after an error. No system has all of these signals.
+    for stopping in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, stopping):
             signal.signal(getattr(signal, stopping), lambda *_: sys.exit(_TERMINATED))
     try:

@@ -1,4 +1,4 @@
-"""The commands that release: sanitize, apply, and key."""
+"""The commands that release: sanitize, apply and key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from .._messages import UNSAVED, doing, part_of, warn
+from .._messages import UNSAVED, doing, listed, part_of, warn
 from ..describing import ReleaseSummary
 from ..engines.file_tables import PIPE, Source, check_free, has_modes, is_pipe, kind_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
@@ -37,15 +37,7 @@ from .inputs import (
     source_of,
     transformer_for,
 )
-from .messages import (
-    by_key,
-    face_value_lines,
-    listed,
-    one_line,
-    say,
-    say_now,
-    while_somebody_reads,
-)
+from .messages import by_key, face_value_lines, one_line, say, say_now, while_somebody_reads
 from .values import USUAL_CONFIDENCE
 
 _N_BYTES = 32
@@ -55,7 +47,7 @@ _KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
 
 
 def key(options: argparse.Namespace) -> None:
-    """Write a new key to a file that only this user can read, where files have modes."""
+    """Write a new key to a file that, on systems with file modes, only this user can read."""
     path = options.file
     if path == PIPE:
         raise ValueError("A key is never printed: name a file.")
@@ -73,7 +65,7 @@ def key(options: argparse.Namespace) -> None:
     except BaseException:
         Path(path).unlink()
         raise
-    readers = "only you" if has_modes() else "whoever may read the files of its folder"
+    readers = "only you" if has_modes() else "everybody who can read files in its folder"
     lines = [
         f"{path}: a new key, which {readers} can read.",
         "Keep it: without it, rows that are released again get new values. Keep it secret: with "
@@ -83,34 +75,28 @@ def key(options: argparse.Namespace) -> None:
 
 
 def read_key(path: str) -> bytes:
-    """Return the key in a file: hexadecimal digits, at least 32 of them."""
+    """Return the key in a file, which has at least 32 hexadecimal digits."""
     with open(path, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         text = file.read(_MOST_FILE_BYTES + 1)
     found = _KEY.fullmatch(text)
     if found is None or len(text) > _MOST_FILE_BYTES:
         raise ValueError(
-            f"{path} does not hold a key: it needs an even number of hexadecimal digits on one "
-            f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
+            f"{path} does not hold a key: an even number of at least 32 hexadecimal digits on one "
+            f"line, and nothing else. `skprivacy key FILE` makes one."
         )
     if has_modes() and stat.S_ISREG(mode) and mode & _OTHERS:
         warn(
-            f"{path} is open to other users, who could undo the noise with it: run chmod 600 "
+            f"{path} can be read by other users, who could undo the noise with it: run chmod 600 "
             f"{path}",
             PrivacyLeakWarning,
         )
     return bytes.fromhex(found[1].decode())
 
 
-# The commands that release: `sanitize` and `apply`.
-
-
 @dataclass(frozen=True, eq=False)
 class _Released:
-    """What a report on a release is made from.
-
-    sample : rows of IN; records : of IN and OUT, if there is to be a report.
-    """
+    """A release, for its report; sample : rows of IN; records : of IN and OUT."""
 
     transformer: PrivacyFunnelTransformer
     sample: pd.DataFrame | None
@@ -119,7 +105,7 @@ class _Released:
 
 
 def sanitize(options: argparse.Namespace) -> None:
-    """Fit a mechanism to a file, release the file through it, and report on that."""
+    """Fit a mechanism to a file, release the file through it, and report on it."""
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
     _check_report_options(options)
@@ -134,11 +120,11 @@ def sanitize(options: argparse.Namespace) -> None:
     with ExitStack() as files:
         page = None
         if options.report:
-            # Opened before any work is done, which shows that it can be; written at the end.
+            # Opened before any work is done, to see that it can be; written at the end.
             page = files.enter_context(written(options.report, options.force))
         released = _release(options, keyed)
         facts, lines = _outcome(released, options)
-        with while_somebody_reads():  # the report is for somebody else
+        with while_somebody_reads():  # write the report even if nobody reads this
             say_now(options, lines)
         if page is not None:
             _report_on(released, page, files, options)
@@ -146,10 +132,10 @@ def sanitize(options: argparse.Namespace) -> None:
 
 
 def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
-    """Fit and release; the release is in its place when this returns, and its mechanism too."""
+    """Fit and release; when this returns, OUT and the mechanism are complete."""
     with source_of(options) as source, ExitStack() as files:
         transformer = _transformer(options, source)
-        # They appear in reverse: where OUT is, its mechanism is.
+        # They appear in reverse order: if OUT exists, so does its mechanism.
         out = files.enter_context(written(options.target, options.force))
         saved = None
         if options.save_mechanism:
@@ -175,7 +161,7 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
             records += [FileRecord(_file_name(options.target, "output"), sha256_of(out))]
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
-        if options.report and options.force:  # or it would seem to be about this release
+        if options.report and options.force:  # an old report must not seem to be about this one
             Path(options.report).resolve().unlink(missing_ok=True)
         with while_somebody_reads():  # OUT, if it is a pipe
             files.close()
@@ -183,10 +169,10 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
 
 
 def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTransformer:
-    """Return a transformer for a table that has all columns it needs."""
+    """Return a transformer, after checking that IN has a column of ids."""
     epsilon = options.epsilon
-    if isinstance(epsilon, dict):  # of each secret: a column, or several joined by a plus
-        epsilon = secret_keys(epsilon, options.sensitive)
+    if isinstance(epsilon, dict):  # by secrets: a column, or several joined by a plus
+        epsilon = secret_keys("--epsilon", epsilon, options)
     transformer = transformer_for(
         options,
         source.names,
@@ -207,7 +193,7 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
 def _report_on(
     released: _Released, page: BinaryIO, files: ExitStack, options: argparse.Namespace
 ) -> None:
-    """Write the report into its file, and close that."""
+    """Write the report into its file, and close it."""
     try:
         with part_of("making the report"):
             report = PrivacyReport.from_estimator(
@@ -267,14 +253,14 @@ def apply(options: argparse.Namespace) -> None:
         "n_samples": summary.n_samples,
         "record_ids": options.record_ids,
     }
-    lines = [f"{options.target}: {n_rows:,} rows; {_what_became(summary, copied)}."]
+    lines = [f"{options.target}: {n_rows:,} rows; {_treatments(summary, copied)}."]
     if summary.confidence is not None:
         lines += [secret.revealed() for secret in summary.secrets.values()]
     say(options, facts, lines + _keyed_lines(options.record_ids))
 
 
 def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
-    """Return which of the other columns are copied; ids are only if they are named."""
+    """Return the other columns to copy; ids only if they are named."""
     if options.remainder == "drop":
         return []
     if options.remainder == "passthrough":
@@ -283,48 +269,46 @@ def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
 
 
 def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
-    """Return which columns a saved mechanism copies."""
+    """Return the columns that a saved mechanism copies."""
     may_leave = [] if transformer.remainder == "drop" else list(transformer.remainder)
     copied = _copied(options, may_leave)
     if unlisted := [name for name in copied if name not in may_leave]:
         raise ValueError(
             f"{options.mechanism} does not list the column {unlisted[0]!r} among those that may "
-            f"be copied: pass --remainder to the `skprivacy sanitize` that writes it."
+            f"be copied: name it in --remainder of the `skprivacy sanitize` that writes this file."
         )
     return copied
 
 
 def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
-    """Check before any work is done that files may be written, and that no two are the same."""
+    """Check, before any work is done, that outputs can be written and are different files."""
     if not is_pipe(options.target) and is_same(options.target, options.source):
         raise ValueError(f"OUT is IN ({options.source}): name another file, or the table is lost.")
     for path in paths:
         check_free(path, options.force)
     if is_pipe(options.target):
         if options.json:
-            raise ValueError(
-                "--json prints to the standard output: OUT must be a file, not a pipe."
-            )
+            raise ValueError("--json prints to standard output: OUT must be a file, not a pipe.")
     elif kind_of(options.target)[0] == "parquet" and not find_spec("pyarrow"):
         raise ValueError(
             f"{options.target}: Parquet files need pyarrow: run pip install "
             '".[files]" in a clone, or write a .csv.'
         )
-    beside = [path for path in paths if path is not options.target]
-    if any(is_pipe(path) or is_same(path, options.source) for path in beside):
+    others = [path for path in paths if path is not options.target]
+    if any(is_pipe(path) or is_same(path, options.source) for path in others):
         raise ValueError(
-            f"{', '.join(beside)}: each of these must be a file of its own, neither a pipe nor IN."
+            f"{', '.join(others)}: each of these must be a separate file, neither a pipe nor IN."
         )
     if any(is_same(*pair) for pair in combinations(paths, 2)):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
 def _keyed(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the ids and the key of a keyed release, nothing for any other."""
+    """Return the ids and the key of a keyed release; empty for other releases."""
     if options.record_ids is None and options.key_file is None:
         return {}
     if not options.record_ids or not options.key_file:
-        raise ValueError("--record-ids and --key-file go together: give both, or neither.")
+        raise ValueError("--record-ids and --key-file go together: use both, or neither.")
     outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
     if any(is_same(path, options.key_file) for path in outputs if path):
         raise ValueError(f"{options.key_file} is the key itself: name another file.")
@@ -338,13 +322,13 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
     if not record_ids:
         return []
     return [
-        f"The noise comes from {record_ids} and a secret key: released again with the same "
-        f"mechanism and key, an unchanged row gets the same values."
+        f"The noise comes from {record_ids} and a secret key: an unchanged row that is released "
+        f"again with the same mechanism and key gets the same values."
     ]
 
 
 def _check_report_options(options: argparse.Namespace) -> None:
-    """Check before any work is done that a report can be made, where something is said of it."""
+    """Check, before any work is done, that options fit a report, and that it can be made."""
     if options.report and not find_spec("matplotlib"):
         raise ValueError(
             '--report needs matplotlib for its pictures: run pip install ".[plot]" in a clone, or '
@@ -352,7 +336,7 @@ def _check_report_options(options: argparse.Namespace) -> None:
         )
     for option in ("--purpose", "--recipient"):
         if getattr(options, option.strip("-")) is not None and not options.report:
-            raise ValueError(f"{option} is written into the report: name its file with --report.")
+            raise ValueError(f"{option} is a part of the report: name its file with --report.")
 
 
 def _file_name(path: str, direction: str) -> str:
@@ -360,7 +344,7 @@ def _file_name(path: str, direction: str) -> str:
 
 
 def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """Return what became of the table: for machines if they read it, else in sentences."""
+    """Return the result of a release: facts with --json, else lines."""
     transformer = released.transformer
     summary = summary_of(fitted_of(transformer), USUAL_CONFIDENCE)
     copied = [] if transformer.remainder == "drop" else list(transformer.remainder)
@@ -379,7 +363,7 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
         return facts if options.output == "label" else {**facts, "fidelity": None}, []
     lead = summary.lead()
     lines = [
-        f"{options.target}: {released.n_rows:,} rows; {_what_became(summary, copied)}.",
+        f"{options.target}: {released.n_rows:,} rows; {_treatments(summary, copied)}.",
         lead,
         *(text for text in summary.sentences(options.show_groups)[1:-1] if text not in lead),
         *_keyed_lines(options.record_ids),
@@ -390,10 +374,11 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
     return {}, lines
 
 
-def _what_became(summary: ReleaseSummary, names: Sequence[str]) -> str:
-    """Say what became of all columns; names : of those that are copied."""
-    as_they_are = "as it is" if len(names) == 1 else "as they are"
-    copied = f", {listed(names)} copied {as_they_are}" if names else ""
-    if beside := summary.beside:
-        copied = f", {listed(beside)} published beside it, under the same budget{copied}"
-    return f"{listed(summary.released)} replaced{copied}, all other columns left out"
+def _treatments(summary: ReleaseSummary, copied: Sequence[str]) -> str:
+    """Return the treatment of all columns in words."""
+    text = f"{listed(summary.released)} replaced"
+    if summary.beside:
+        text += f", {listed(summary.beside)} published unchanged under the same budget"
+    if copied:
+        text += f", {listed(copied)} copied unchanged"
+    return f"{text}, all other columns left out"

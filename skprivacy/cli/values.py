@@ -1,6 +1,7 @@
-"""Values of options: names that are known without importing the library, and parsers.
+"""Values of options: parsers, and names known without importing the library.
 
-A test compares them with what the library has.
+A test compares the names with those in the library. Parsers import the library only if they need
+it, so that help does not wait for it.
 """
 
 from __future__ import annotations
@@ -41,11 +42,6 @@ KEPT_UTILITY = 0.9
 LARGEST_CONFIDENCE = 0.9999
 
 
-# The values of options: what is written on the command line, checked.
-#
-# The library is imported where a value needs it: help does not wait for it.
-
-
 _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 
@@ -63,12 +59,12 @@ def names(text: str) -> list[str]:
 
 
 def remainder(text: str) -> str | list[str]:
-    """Return what happens to other columns: "drop", "passthrough" or names."""
+    """Return the treatment of other columns: "drop", "passthrough" or names."""
     return text if text in ("drop", "passthrough") else names(text)
 
 
 def _number(text: str, low: float = -math.inf, high: float = math.inf, what: str = "") -> float:
-    """Return a number from low to high; what : what it is else said not to be."""
+    """Return a number from low to high; what : the requirement, for the error."""
     try:
         number = float(text)
     except ValueError:
@@ -106,7 +102,7 @@ def proportions(text: str) -> dict[str, float]:
 
 
 def budget_or_each(text: str) -> float | dict[str, float]:
-    """Return one budget, or that of each secret."""
+    """Return one budget, or budgets by the names of secrets."""
     return budget_of_each(text) if "=" in text else budget(text)
 
 
@@ -126,7 +122,7 @@ def share(text: str) -> float:
 
 
 def confidence(text: str) -> float | None:
-    """Return how often a budget is to hold for the population: None where only the rows count."""
+    """Return the confidence that a budget holds for the population; None: for the rows only."""
     if text.lower() == "none":
         return None
     try:

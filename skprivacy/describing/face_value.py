@@ -1,4 +1,4 @@
-"""What readers see who take released values at face value, in sentences and as a table."""
+"""How close released values are to the true ones, in sentences and as a table."""
 
 from typing import Any
 
@@ -8,30 +8,28 @@ import pandas as pd
 from ..fidelity import Fidelity
 from .numbers import shown
 
-# What a table shows in place of a figure that does not apply.
+# Stands for a figure that does not apply, in tables.
 DOES_NOT_APPLY = "\N{EN DASH}"
 
-# Maximum number of values that a line names.
+# Maximum number of values named in a line.
 _MOST_NAMED = 12
 
 
 def at_face_value(fidelity: Fidelity) -> str:
-    """Say how many rows are unchanged, and which swap concerns most rows."""
+    """Return a sentence on how many rows are unchanged, and on the most frequent swap."""
     swaps = listed_swaps(fidelity.swaps)
     return f"{rows_unchanged(fidelity)}; {swaps[0]}." if swaps else f"{rows_unchanged(fidelity)}."
 
 
 def rows_unchanged(fidelity: Fidelity) -> str:
-    """Say how many rows are unchanged, without a full stop."""
+    """Return the share of unchanged rows in words, without a full stop."""
     if fidelity.of_cells:
         text = "Each column of a released row is drawn separately from the rows of a cell"
         if np.isnan(fidelity.unchanged):
             return text
-        return (
-            f"{text}: taken at face value, {_share(fidelity.unchanged)} of the rows are the same"
-        )
+        return f"{text}: taken at face value, {_share(fidelity.unchanged)} of the rows are true"
     values = "values" if fidelity.raw_columns is None else "values or bins"
-    return f"Taken at face value, {fidelity.unchanged:.1%} of the rows have their own {values}"
+    return f"Taken at face value, {fidelity.unchanged:.1%} of the rows have their true {values}"
 
 
 def listed_swaps(swaps: pd.DataFrame) -> list[str]:
@@ -44,7 +42,7 @@ def listed_swaps(swaps: pd.DataFrame) -> list[str]:
 
 
 def never_released(fidelity: Fidelity) -> list[str]:
-    """Name values that are never released, but for rare ones: each may be that of one person."""
+    """Return a sentence that names values never released; rare ones, maybe of one person, not."""
     found = fidelity.never_released
     if found.empty:
         return []
@@ -60,23 +58,14 @@ def never_released(fidelity: Fidelity) -> list[str]:
     return [f"Never released: {', '.join(names)}{f' and {more:,} more' if more else ''}."]
 
 
-def rarely_kept(fidelity: Fidelity) -> str:
-    """Say how many rows have values that are mostly released as others, and name the worst."""
-    (worst,) = listed_swaps(fidelity.worst_swap)
-    return (
-        f"For {_share(fidelity.replaced)} of the rows, the value is usually replaced by a "
-        f"different one: {worst}."
-    )
-
-
 def compared_values(fidelity: Fidelity) -> pd.DataFrame:
-    """Return the figures of each column as texts, also as it was before it was cut into bins."""
+    """Return the figures of each column as texts; of binned columns, also against raw values."""
     figures, raw = fidelity.columns, fidelity.raw_columns
     names = [str(name) for name in figures.index]
     if raw is not None:
-        was_cut = (raw.fillna(0) != figures.fillna(0)).any(axis=1).to_numpy()
-        names += [f"{name}, before it was cut" for name in figures.index[was_cut]]
-        figures = pd.concat([figures, raw[was_cut]])
+        is_binned = (raw.fillna(0) != figures.fillna(0)).any(axis=1).to_numpy()
+        names += [f"{name}, before binning" for name in figures.index[is_binned]]
+        figures = pd.concat([figures, raw[is_binned]])
     shifts = zip(figures["mean_shift"], figures["unit"], strict=True)
     return pd.DataFrame(
         {
@@ -90,8 +79,7 @@ def compared_values(fidelity: Fidelity) -> pd.DataFrame:
 
 
 def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
-    """Return the same for machines, without rare values."""
-    gone, swaps = fidelity.never_released, fidelity.swaps.to_dict("records")
+    """Return the figures for machines, without rare values."""
     columns, raw_columns = (
         {str(name): dict(zip(each, row, strict=True)) for name, *row in each.itertuples()}
         if each is not None
@@ -106,11 +94,11 @@ def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
         "pooled": fidelity.pooled,
         "swaps": [
             {**each, **{key: shown(each[key])[1:-1] for key in ("value", "released_as")}}
-            for each in swaps
+            for each in fidelity.swaps.to_dict("records")
         ],
         "never_released": [
             {"column": each["column"], "value": shown(each["value"])[1:-1], "rows": each["rows"]}
-            for each in gone.to_dict("records")
+            for each in fidelity.never_released.to_dict("records")
             if not each["is_rare"]
         ],
     }

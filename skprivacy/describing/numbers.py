@@ -7,20 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-# Moves smaller than this are shown as "the same": the rounding that a budget of zero allows for.
-# Moves smaller than the second are shown with one digit more.
+from .._messages import listed
+
+# Moves smaller than the first are shown as "the same": the rounding that a budget of zero allows
+# for. Moves smaller than the second are shown with one more digit.
 NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 
-# Figures of leakage below this are nothing but rounding.
+# Leakage below this is rounding error.
 _NO_LEAKAGE = 1e-12
 
-# Labels longer than this are cut in the middle: many differ at the end only.
+# Longer labels are cut in the middle: many differ only at the end.
 _LONGEST_LABEL = 60
 
 
 @dataclass(frozen=True)
 class Range:
-    """A probability before a release, and the range it can move to."""
+    """A probability before a release, and the range it may move to."""
 
     prior: float
     low: float
@@ -28,12 +30,12 @@ class Range:
 
     @property
     def width(self) -> float:
-        """How far it moves, at most."""
+        """The largest move."""
         return max(self.high - self.prior, self.prior - self.low)
 
     @property
     def growth(self) -> float:
-        """How many times as likely it becomes, at most."""
+        """The largest factor: how many times as likely it may become."""
         return self.high / self.prior if self.prior > 0 else 1.0
 
     def in_words(self) -> str:
@@ -46,7 +48,7 @@ class Range:
         return f"{prior} to between {low} and {high}"
 
     def shown(self) -> str:
-        """Return "41.0% to 61.0%", rounded outwards; the prior where it does not move."""
+        """Return "41.0% to 61.0%", rounded outwards; the prior if it does not move."""
         low, high = self.ends()
         return f"{self.prior:.1%}" if self.width < NO_MOVE else f"{low} to {high}"
 
@@ -57,19 +59,19 @@ class Range:
 
 
 def rounded_up(figure: float, digits: int) -> str:
-    """Return a figure with some digits after the point, rounded up.
+    """Return a figure rounded up to some digits after the point.
 
     >>> rounded_up(4.9001, 1), rounded_up(0.1 + 0.2, 1), rounded_up(float("inf"), 1)
     ('5.0', '0.3', 'infinitely many')
     """
     if math.isinf(figure):
         return "infinitely many"
-    # Rounding of the last bits is not a reason to show one unit more.
+    # Rounding errors in the last bits must not add a unit.
     return f"{math.ceil(round(figure * 10**digits, 6)) / 10**digits:.{digits}f}"
 
 
 def limit(leakage: float, digits: int = 4) -> str:
-    """Return an upper limit of leakage with some significant digits, rounded up.
+    """Return an upper limit of leakage, rounded up to some significant digits.
 
     >>> limit(0.020000000001), limit(0.0123412), limit(0.0), limit(float("inf"))
     ('0.02', '0.01235', '0', 'infinity')
@@ -78,7 +80,7 @@ def limit(leakage: float, digits: int = 4) -> str:
 
 
 def rounded_down(leakage: float, digits: int = 4) -> str:
-    """Return a figure that must not be exceeded, with some significant digits, rounded down.
+    """Return a budget that must not be exceeded, rounded down to some significant digits.
 
     >>> rounded_down(0.0123489), rounded_down(0.02)
     ('0.01234', '0.02')
@@ -92,12 +94,12 @@ def _rounded(leakage: float, digits: int, towards: Callable[[float], int]) -> st
     if not _NO_LEAKAGE <= leakage < math.inf:
         return "infinity" if leakage > 1 else "0"
     unit = 10.0 ** (math.floor(math.log10(leakage)) + 1 - digits)
-    # Budgets are kept up to a relative 1e-9, which is not a reason to show one unit more.
+    # Budgets are kept up to a relative 1e-9, which must not add a unit.
     return f"{towards(round(leakage / unit, 8 - digits)) * unit:.{digits}g}"
 
 
 def at_most(share: float) -> str:
-    """Return a share that is not exceeded in percent, rounded up.
+    """Return an upper limit of a share in percent, rounded up.
 
     >>> at_most(0.79010), at_most(0.5)
     ('79.1%', '50.0%')
@@ -106,7 +108,7 @@ def at_most(share: float) -> str:
 
 
 def figure(leakage: float) -> str:
-    """Return leakage as it was computed, with four significant digits."""
+    """Return computed leakage, rounded to four significant digits."""
     if math.isinf(leakage):
         return "infinity"
     return "0" if leakage < _NO_LEAKAGE else f"{leakage:.4g}"
@@ -118,7 +120,7 @@ def percent(share: float) -> str:
 
 
 def shown(label: Any) -> str:
-    """Return the label of a symbol in quotes, the parts of a joint one after each other."""
+    """Return the label of a symbol in quotes, with commas between the parts of a joint one."""
     parts = label if isinstance(label, tuple) else (label,)
     text = ", ".join("missing" if part is None else str(part) for part in parts)
     if len(text) > _LONGEST_LABEL:
@@ -128,5 +130,5 @@ def shown(label: Any) -> str:
 
 
 def name_of_secret(name: Any) -> str:
-    """Return the name of a secret; of a joint one, those of its parts."""
-    return " and ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    """Return the name of a secret in words."""
+    return listed(name if isinstance(name, tuple) else (name,))

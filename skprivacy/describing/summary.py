@@ -1,4 +1,4 @@
-"""ReleaseSummary: every figure that is printed anywhere, the verdict, and sentences."""
+"""ReleaseSummary: the figures of a release, its verdict, and sentences about them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from .._messages import in_points
+from .._messages import in_points, listed
 from .._typing import FloatArray, IntArray, Labels, Scope
 from ..fidelity import Fidelity
 from ..measures import Measure
@@ -33,7 +32,7 @@ from .numbers import (
 )
 from .verdict import CAUTION, FAIL, PASS, STATUS, Verdict, learned_beside, verdict_of, worst
 
-# The rows and columns of the table, at most: the most frequent ones.
+# Maximum number of rows and columns in the HTML table: the most frequent symbols.
 _MOST_SYMBOLS = 12
 
 _STYLE = (
@@ -56,7 +55,7 @@ def as_html(
     shares: tuple[FloatArray, FloatArray],
     labels: tuple[Labels, Labels],
 ) -> str:
-    """Return a part of a page; shares, labels : P(X) and P(Y), and their symbols."""
+    """Return an HTML fragment; shares, labels : of X and of Y."""
     rows, columns = (
         sorted(np.argsort(-share, kind="stable")[:_MOST_SYMBOLS].tolist()) for share in shares
     )
@@ -68,7 +67,7 @@ def as_html(
     body = ""
     for x in rows:
         body += f'<tr><th scope="row">{texts[0][x]}</th>'
-        for share in channel[x, columns]:  # as strong as its colour, on light and dark pages
+        for share in channel[x, columns]:  # the background shows it on light and dark pages
             text = f"{share:.0%}" if share >= 0.005 else ""
             body += f'<td style="background: rgba(66, 133, 200, {0.75 * share:.2f})">{text}</td>'
         body += "</tr>"
@@ -80,18 +79,13 @@ def as_html(
     )
 
 
-# ReleaseSummary: every figure that is printed about a release, and the sentences about it.
-
-
-# A limit with less confidence than this is no limit, and no protection is strong by one with less
-# than the other.
-_HARDLY_SURE, _SURE = 0.5, 0.9
+# Below the first confidence, a limit counts as none; below the second, no protection is strong.
+_LEAST_CONFIDENCE, _STRONG_CONFIDENCE = 0.5, 0.9
 
 # A group that can become this many times as likely is mentioned, however rare it is.
 _MUCH_LIKELIER = 1.5
 
 _NOT_COVERED = "This does not cover people who already know a column"
-_NOT_BOUNDED = "No budget bounds what people learn who already know a released column."
 
 _TREATMENTS = {
     "randomised": "replaced by a randomised release",
@@ -99,35 +93,24 @@ _TREATMENTS = {
     "unchanged": "released unchanged, without noise",
 }
 
-# More columns than these are counted rather than listed.
+# More columns than this are counted rather than listed.
 _FEW_COLUMNS = 4
 
 
-def _of(path: str, doc: str) -> Any:
-    """Return a property that is looked up in what a summary is about."""
-    return property(attrgetter(path), doc=doc)
-
-
-class _OfSecret:
-    """What a summary of a secret has from the secret itself."""
-
-    epsilon: float = _of("secret.epsilon", "The budget.")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class SecretSummary(_OfSecret):
-    """What a release tells about one secret; made by `ReleaseSummary`.
+class SecretSummary:
+    """The leakage about one secret, in figures and words; made by `ReleaseSummary`.
 
     Attributes
     ----------
     release : ReleaseSummary
-        The summary of the whole.
+        The summary of the whole release.
     key : hashable
-        The name of the secret among the budgets; None for the only one of a number.
+        The name of the secret among the budgets; None if epsilon is a single number.
     name : str
-        What it is called in sentences.
+        Its name in sentences.
     secret : Guarantee
-        What leaks about it, and its budget.
+        Its leakage and its budget.
 
     Examples
     --------
@@ -141,56 +124,61 @@ class SecretSummary(_OfSecret):
     release: ReleaseSummary
     key: Any
     name: str
-    secret: Any  # mechanisms stand below on the map, and are not imported
+    secret: Any  # a Guarantee, whose module imports this one
+
+    @property
+    def epsilon(self) -> float:
+        """The budget."""
+        return self.secret.epsilon
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether there are other secrets, from which its name tells it apart."""
+        """Whether there are other secrets."""
         return len(self.release.secrets) > 1
 
     @property
     def is_known(self) -> bool:
-        """Whether the joint distribution is known; without it, a budget is what a file claims."""
+        """Whether the joint distribution is known; otherwise, a file merely claims the budget."""
         return self.secret.p_sx is not None
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are; 0 where that is not known."""
+        """The number of groups; 0 if unknown."""
         return len(self.secret.s_labels or ())
 
     @property
     def leakage(self) -> float:
-        """What leaks in the rows, in the scope of the budget; NaN where it is not known."""
+        """The leakage in the rows, in the scope of the budget; NaN if unknown."""
         return float(self.secret.leakage_in(self.release.scope)) if self.is_known else math.nan
 
     @property
     def limits(self) -> Any:
-        """Limits for the population, of a design with a confidence or found later; or None."""
+        """Limits for the population, from the design or `with_limits`; None if there are none."""
         if not self.is_known:
             return None
         return self.secret.population_limit or self.release.limits.get(self.key)
 
     @property
     def limit(self) -> float | None:
-        """What leaks in the population at most, in the scope of the budget; None if not known."""
+        """Upper limit of the leakage in the population, in the scope of the budget, or None."""
         return None if self.limits is None else self.limits.leakage_in(self.release.scope)
 
     @property
     def is_within(self) -> bool:
-        """Whether nothing shows that the budget is exceeded in the population."""
+        """Whether the limit for the population, if there is one, is within the budget."""
         return self.limit is None or self.limit <= self.release.measure.budget(self.epsilon)
 
     @property
     def in_rows(self) -> Any:
-        """What leaks in the rows: where counts were smoothed, they are not those of the design."""
+        """The leakage in the rows; with smoothing, differs from that under the design's joint."""
         return self.release.before_smoothing.get(self.key, self.secret)
 
     @property
     def guaranteed(self) -> float:
-        """The most that leaks, by what the design guarantees.
+        """The leakage that the design guarantees not to exceed.
 
-        The limit for the population where it was made with a confidence, else epsilon: never only
-        what leaks in the rows, and not less than that where counts were smoothed.
+        With a confidence, the limit for the population; otherwise epsilon, or the leakage in the
+        rows if smoothing made that larger.
         """
         if not self.release.is_sure or self.limit is None:
             return float(self.in_rows.epsilon)
@@ -198,10 +186,10 @@ class SecretSummary(_OfSecret):
 
     @cached_property
     def ranges(self) -> pd.DataFrame:
-        """How far a released value moves the probability of each group: a row for each.
+        """How far a released value moves the probability of each group, one row per group.
 
-        As `posterior_ranges` of a mechanism, but that what is allowed is what `guaranteed` allows.
-        In the population, a group without rows may merely be rare: it counts as one row.
+        As `posterior_ranges` of a mechanism, with `guaranteed` in place of the budget. In the
+        population, a group without rows may merely be rare: it counts as one row.
         """
         ranges: pd.DataFrame = self.in_rows.posterior_ranges()
         if self.release.is_sure and self.release.n_samples:
@@ -216,7 +204,7 @@ class SecretSummary(_OfSecret):
     def moves(self, kind: str = "") -> list[Range]:
         """Return the range of each group; kind : "allowed" or "reached".
 
-        By default those that decide: what is allowed or, on average, what is reached.
+        By default the allowed one or, if the budget is on average, the one reached.
         """
         kind = kind or ("allowed" if self.release.scope == "per_output" else "reached")
         columns = self.ranges[["prior", f"{kind}_low", f"{kind}_high"]].to_numpy()
@@ -224,7 +212,7 @@ class SecretSummary(_OfSecret):
 
     @property
     def most_exposed(self) -> int:
-        """The group that moves the furthest; of two that move as far, the rarer one."""
+        """Position of the group that moves the furthest; of equal ones, the rarest."""
         found = self.moves()
         return max(range(len(found)), key=lambda i: (round(found[i].width, 9), found[i].growth))
 
@@ -232,16 +220,16 @@ class SecretSummary(_OfSecret):
     def verdict(self) -> Verdict:
         """How well this secret is protected."""
         ranges = [] if self._why_unknown() else self.moves()
-        is_sure = self.release.confidence is not None and self.release.confidence >= _SURE
+        is_sure = (self.release.confidence or 0) >= _STRONG_CONFIDENCE
         return verdict_of(ranges, self.release.scope, is_sure)
 
     @cached_property
     def known_columns(self) -> dict[str, float | None]:
-        """What somebody who knows the true value of a column learns from Y, at most.
+        """The leakage to somebody who already knows the true value of a column.
 
-        For each released column, and each beside: the largest leakage of P(S|z,y) against P(S|z).
-        **No budget bounds it.** Of a column that was cut or pooled, z is the bin or the pool, and
-        the value itself may add more. None where it is not known: cells have no values.
+        For each released column and each beside: the largest leakage of P(S|z,y) against P(S|z).
+        **No budget bounds it.** For a binned or pooled column, z is the bin or the pool, and the
+        value itself may reveal more. None if unknown: cells have no values.
         """
         if (p_sx := self.in_rows.p_sx) is None:
             return {}
@@ -253,7 +241,7 @@ class SecretSummary(_OfSecret):
         }
 
     def protection(self) -> str:
-        """Say how well it is protected, and for whom that holds."""
+        """Return a sentence on how well it is protected, and for which rows."""
         if why := self._why_unknown():
             return why
         found = self.verdict
@@ -268,20 +256,23 @@ class SecretSummary(_OfSecret):
         )
 
     def _why_unknown(self) -> str:
-        """Say why there is no verdict; empty where there is one."""
+        """Return why there is no verdict; empty if there is one."""
         if not self.is_known:
-            return f"How well {self.name} is protected is not known here: see where it was fitted."
+            return (
+                f"How well {self.name} is protected is not known here: look at the summary where "
+                f"the mechanism was fitted."
+            )
         if (self.ranges["prior"] > 0).sum() < 2:
-            return f"The rows show a single group of {self.name}: nothing is known about others."
+            return f"The rows have a single group of {self.name}: nothing is known about others."
         if self.release.scope == "average" or self.release.measure.is_monotone:
             return ""
         return (
-            f"How well {self.name} is protected is not known: set is_monotone for a measure of "
-            f"your own that fusing groups never raises."
+            f"How well {self.name} is protected is not known: if merging groups never raises your "
+            f"measure, set its is_monotone."
         )
 
     def revealed(self) -> str:
-        """Say what is revealed at most, in the rows and in the population."""
+        """Return a sentence with the budget and the leakage, in the rows and the population."""
         is_worst = self.release.scope == "per_output"
         who = "each released value reveals" if is_worst else "released values reveal"
         how = "" if is_worst else " on average"
@@ -302,20 +293,20 @@ class SecretSummary(_OfSecret):
         )
 
     def in_population(self) -> str:
-        """Say what is known about the population, of a release that was made for rows only."""
+        """Return a sentence on the population, if the budget was enforced for the rows only."""
         if self.release.is_sure or self.limits is None or self.limit is None:
             return ""
         said = (
-            f"In the population the rows were drawn from, it may reveal up to "
-            f"{limit(self.limit)} about {self.name} ({percent(self.limits.confidence)} confidence)"
+            f"In the population the rows were drawn from, up to {limit(self.limit)} may leak "
+            f"about {self.name} ({percent(self.limits.confidence)} confidence)"
         )
-        if self.limits.confidence < _HARDLY_SURE:
+        if self.limits.confidence < _LEAST_CONFIDENCE:
             return f"{said}."
         kept = "within" if self.is_within else "above"
         return f"{said}, {kept} the budget of {limit(self.epsilon, 6)}."
 
     def exposure(self, show_groups: bool = False) -> str:
-        """Say how far a released value can move the probability of a group.
+        """Return a sentence on how far a released value can move the probability of a group.
 
         show_groups : whether to name groups.
         """
@@ -327,21 +318,18 @@ class SecretSummary(_OfSecret):
             return "No released value moves the probability of any group."
         group = labels[widest] if show_groups else "the most exposed group"
         text = (
-            f"Whoever sees a released value can move the probability of {group} from "
-            f"{found[widest].in_words()}"
+            f"A released value can move the probability of {group} from {found[widest].in_words()}"
         )
         if self.release.scope == "average":
-            return f"{text} with these values; the budget, being an average, bounds no single one."
+            return f"{text} in these rows; a budget on average bounds no single value."
         rarest = max(range(len(found)), key=lambda i: found[i].growth)
         if rarest != widest and found[rarest].growth >= _MUCH_LIKELIER:
-            rare = found[rarest]
-            named = f"{labels[rarest]} from {rare.prior:.1%}"
-            group = named if show_groups else f"a group of {rare.prior:.1%}"
-            text += f", and that of {group} to {rare.ends()[1]}"
+            rare, group = found[rarest], labels[rarest] if show_groups else "another group"
+            text += f", and that of {group} from {rare.prior:.1%} to {rare.ends()[1]}"
         return f"{text}, at most, if groups have the same shares as here."
 
     def attacker(self) -> str:
-        """Say how often the best possible attacker is right, beside a blind guess."""
+        """Return sentences comparing the best possible attacker with a blind guess."""
         right, more = self.in_rows.attacker_accuracy, self.in_rows.attacker_advantage
         low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
         commonest = int(np.argmax(self.ranges["prior"]))
@@ -350,32 +338,32 @@ class SecretSummary(_OfSecret):
             allowed = "none, because no value makes another group the likeliest"
         return (
             f"The best possible attacker knows how the release was made, and how {self.name} "
-            f"relates to the true values in these rows. From one released value, this attacker is "
-            f"right about {self.name} in {right:.1%} of the rows; a blind guess is right in "
-            f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget alone allows "
+            f"relates to the true values in these rows. From one released value, this attacker "
+            f"guesses {self.name} correctly in {right:.1%} of the rows; a blind guess is right in "
+            f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget allows "
             f"{allowed}."
         )
 
     @property
     def known_best(self) -> tuple[str, float]:
-        """The column that tells most to whoever already knows it, and how much that is."""
+        """The column whose knowledge reveals most, and the leakage given it."""
         known = {name: x for name, x in self.known_columns.items() if x is not None}
         return max(known.items(), key=lambda each: round(each[1], 9), default=("", 0.0))
 
     @property
     def is_exceeded_by_knowing(self) -> bool:
-        """Whether somebody who knows a column can learn more than the budget."""
+        """Whether somebody who knows a column can learn more than the budget allows."""
         return self.known_best[1] > self.release.measure.budget(self.epsilon)
 
     def known_in_words(self) -> str:
-        """Return what somebody who knows a column can learn, without a full stop."""
+        """Return the leakage to somebody who knows a column in words, without a full stop."""
         name, leakage = self.known_best
         times = ""
         if 0 < self.epsilon < math.inf:
             times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
         kind = self.release.coarse.get(name)
         what = f"the {kind} of {name}" if kind else f"the true {name}"
-        more = "; the exact value may tell more" if kind else ""
+        more = "; the exact value may reveal more" if kind else ""
         return (
             f"whoever knows {what} can learn up to {limit(leakage)} about {self.name}"
             f"{times} from a release{more}"
@@ -414,27 +402,9 @@ class SecretSummary(_OfSecret):
         return facts
 
 
-class _OfMechanism:
-    """What a summary of a release has from its mechanism."""
-
-    measure: Measure = _of("mechanism.measure", "How leakage is measured.")
-    scope: Scope = _of(
-        "mechanism.scope",
-        "Whether budgets are about every released value, or about all on average.",
-    )
-    confidence: float | None = _of(
-        "mechanism.confidence",
-        "How often all budgets hold for the population; None if they are about the rows only.",
-    )
-    n_samples: float | None = _of(
-        "mechanism.n_samples",
-        "The number of rows that limits are computed from; None without a confidence.",
-    )
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleaseSummary(_OfMechanism):
-    """What a release leaks, keeps and allows: every figure that is printed about it, and words.
+class ReleaseSummary:
+    """What a release leaks and keeps: all figures that are printed about it, and sentences.
 
     Made by `PrivacyFunnelTransformer.summary_` and `Mechanism.summary`. Sentences name no group of
     S unless that is asked for. Limits are rounded outwards in sentences, and exact as attributes.
@@ -444,25 +414,23 @@ class ReleaseSummary(_OfMechanism):
     secrets : dict of SecretSummary
         What leaks about each secret, by its name among the budgets: `leakage` in the rows, `limit`
         for the population, `guaranteed`, `ranges` of the probability of each group, `verdict`, and
-        `known_columns`, which no budget bounds. The only secret of a number is called None.
+        `known_columns`, which no budget bounds. The key is None if epsilon is a single number.
     verdict : Verdict
         How well the worst protected secret is protected: "strong", "moderate", "weak", "unknown"
         or "none".
     status : str
         "PASS" for a strong or moderate verdict, "CAUTION" for a weak one, "NO VERDICT" for an
-        unknown one, "FAIL" for none. A copied column that leaks more than the budget is a "FAIL"
-        too. It is at best a "CAUTION" if a copied column could not be judged, if a limit for the
-        population is above the budget, or if secrets leak more together than their budgets.
+        unknown one, "FAIL" for none, or if a copied column leaks more than the budget. At best
+        "CAUTION" if a copied column could not be judged, if a limit for the population is above
+        the budget, or if all secrets together leak more than the sum of their budgets.
     kept : float
-        The share of the utility that is kept: `Mechanism.normalized_utility`. It is what designs
-        maximise and what bounds are proven for, 0 for a constant and 1 for X itself. It is the
-        only figure that is called kept; others are `fidelity.unchanged`, the share of rows whose
-        values come out unchanged, and `fidelity.raw_utility`.
+        The share of the utility that is kept, `Mechanism.normalized_utility`: what designs
+        maximise and bounds are proven for, 0 for a constant and 1 for X itself. Do not confuse it
+        with `fidelity.unchanged`, the share of rows released unchanged, or `fidelity.raw_utility`.
     kept_at_most : float
         No mechanism within the budget keeps more.
     together : float or None
-        What leaks about all secrets as one, which separate budgets do not bound; None where it is
-        not known.
+        The leakage about all secrets as one, which separate budgets do not bound; None if unknown.
     fidelity : Fidelity
         How close released values are to the true ones.
     released, beside, protected : tuple of str
@@ -493,23 +461,44 @@ class ReleaseSummary(_OfMechanism):
     leaking: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[Any, Any] = field(default_factory=dict)
 
+    @property
+    def measure(self) -> Measure:
+        """The measure of leakage."""
+        return self.mechanism.measure
+
+    @property
+    def scope(self) -> Scope:
+        """Whether budgets hold for every released value, or on average."""
+        return self.mechanism.scope
+
+    @property
+    def confidence(self) -> float | None:
+        """Confidence that all budgets hold for the population; None: for the rows only."""
+        return self.mechanism.confidence
+
+    @property
+    def n_samples(self) -> float | None:
+        """The number of rows that limits are computed from; None without a confidence."""
+        return self.mechanism.n_samples
+
     def with_limits(self, limits: Mapping[Any, Any]) -> Self:
-        """Return the summary with limits for the population, of a release made for rows only."""
+        """Return the summary with limits for the population added."""
         return replace(self, limits=limits)
 
     @cached_property
     def secrets(self) -> dict[Any, SecretSummary]:
         """What leaks about each secret."""
-        only = " and ".join(self.protected)
         return {
-            key: SecretSummary(self, key, only if key is None else name_of_secret(key), secret)
+            key: SecretSummary(
+                self, key, name_of_secret(self.protected if key is None else key), secret
+            )
             for key, secret in self.mechanism.secrets.items()
         }
 
     @property
     def is_sure(self) -> bool:
-        """Whether budgets hold for the population, with a confidence that deserves the name."""
-        return self.confidence is not None and self.confidence >= _HARDLY_SURE
+        """Whether budgets hold for the population, with a confidence of at least one half."""
+        return self.confidence is not None and self.confidence >= _LEAST_CONFIDENCE
 
     @property
     def kept(self) -> float:
@@ -518,7 +507,7 @@ class ReleaseSummary(_OfMechanism):
 
     @property
     def kept_at_most(self) -> float:
-        """The share that no mechanism within the budget exceeds."""
+        """The largest share that any mechanism within the budget could keep."""
         return min(1.0, self.mechanism.normalized_upper_bound)
 
     @cached_property
@@ -528,7 +517,7 @@ class ReleaseSummary(_OfMechanism):
 
     @property
     def together(self) -> float | None:
-        """What leaks about all secrets as one, in the scope of the budgets."""
+        """The leakage about all secrets as one, in the scope of the budgets."""
         figures = self.mechanism.together
         if figures is None or figures.p_sx is None:
             return None
@@ -536,15 +525,15 @@ class ReleaseSummary(_OfMechanism):
 
     @property
     def is_bounded_apart_only(self) -> bool:
-        """Whether all secrets as one leak more than their budgets together."""
+        """Whether all secrets together leak more than the sum of their budgets."""
         budgets = sum(secret.epsilon for secret in self.secrets.values())
         return len(self.secrets) > 1 and (self.together or 0.0) > self.measure.budget(budgets)
 
     @cached_property
     def treatment(self) -> str:
-        """What became of X: "randomised", "made coarser" or "unchanged", the latter without noise.
+        """How X is released: "randomised", "made coarser" or "unchanged".
 
-        Values of a cell are drawn anew, even where cells are kept.
+        Cells are always randomised: values are drawn anew even if the cell is kept.
         """
         channel = self.mechanism.channel
         if self.fidelity.of_cells or not np.isin(channel, [0.0, 1.0]).all():
@@ -563,99 +552,95 @@ class ReleaseSummary(_OfMechanism):
 
     @property
     def exceeding(self) -> list[str]:
-        """The columns that are copied and alone leak more than the budget."""
+        """Copied columns that alone leak more than the budget."""
         return [name for name, leakage in self.leaking.items() if not math.isnan(leakage)]
 
     @property
     def unjudged(self) -> list[str]:
-        """The columns that are copied although what they leak cannot be judged."""
+        """Copied columns whose leakage cannot be judged."""
         return [name for name, leakage in self.leaking.items() if math.isnan(leakage)]
 
     @property
     def status(self) -> str:
-        """What to think of it, in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
+        """The verdict in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
         status = FAIL if self.exceeding else STATUS[self.verdict.level]
         is_within = all(secret.is_within for secret in self.secrets.values())
         is_doubtful = self.unjudged or not is_within or self.is_bounded_apart_only
         return CAUTION if status == PASS and is_doubtful else status
 
     def lead(self) -> str:
-        """Return the line that matters most: status, verdict, and what speaks against it."""
+        """Return the most important sentences: status, verdict and objections."""
         said = [self._worst.protection(), self.not_covered()]
         said += [s.in_population() for s in self.secrets.values() if not s.is_within]
         said += [self.together_sentence()]
         if self.exceeding:
-            said.insert(0, f"Columns that are copied leak too much: {', '.join(self.exceeding)}.")
+            said.insert(0, f"Copied columns leak too much: {', '.join(self.exceeding)}.")
         if self.unjudged:
             names = ", ".join(self.unjudged)
-            said.append(f"What copied columns reveal could not be judged: {names}.")
+            said.append(f"The leakage of copied columns could not be judged: {names}.")
         return " ".join([f"{self.status}:", *filter(None, said)])
 
     def where(self) -> str:
-        """Say what figures are about, at the start of a sentence."""
+        """Return the scope of figures about the rows, as the start of a sentence."""
         return "In these rows" if self.of_rows else "Under the joint distribution of the design"
 
     def for_whom(self) -> str:
-        """Say for whom a verdict holds, within a sentence."""
+        """Return the scope of a verdict, as part of a sentence."""
         if self.is_sure:
             assert self.confidence is not None
             return f", in the population too ({percent(self.confidence)} confidence)"
         return ", in these rows only" if self.of_rows else ", for this joint distribution only"
 
     def x_name(self, is_one: bool = False) -> str:
-        """Return the released columns, or how many there are; is_one : as one thing."""
+        """Return the released columns, or their number; is_one : "the table" for many."""
         if len(self.released) <= _FEW_COLUMNS:
-            return " and ".join(self.released)
+            return listed(self.released)
         return "the table" if is_one else f"{len(self.released)} columns"
 
     def treatment_sentence(self) -> str:
-        """Say what became of the released columns."""
+        """Return a sentence on how columns are released."""
         verb = "is" if len(self.released) == 1 else "are"
         said = f"{self.x_name()} {verb} {_TREATMENTS[self.treatment]}"
         if self.beside:
-            said += f", with {' and '.join(self.beside)} beside it, under the same budget"
+            said += f", with {listed(self.beside)} beside it, under the same budget"
         return f"{said}."
 
     def kept_sentence(self) -> str:
-        """Say which share of the utility is kept, and that no mechanism keeps more."""
+        """Return a sentence with the share of the utility that is kept, and its upper bound."""
         kept, most = f"{self.kept:.1%}", at_most(self.kept_at_most)
         text = f"It keeps {kept} of {self.mechanism.objective.in_words(self.x_name(True))}"
         if 0 < (by_cells := self.mechanism.cell_utility) < 1 - UTILITY_ROUNDING:
-            text += f", of which the cells can show {at_most(by_cells)} at most"
+            text += f" (cells can keep at most {at_most(by_cells)})"
         if kept == "100.0%":
             return f"{text}."
         if self.mechanism.is_certified:
             return f"{text}; no mechanism within the budget keeps more."
         if most == "100.0%":
             return f"{text}: not proven optimal."
+        bound = f"no mechanism within the budget keeps more than {most}"
         if self.confidence is not None:
-            bound = f"no mechanism within the budget, for the rows alone, keeps more than {most}"
-            return f"{text}; {bound}."
-        return (
-            f"{text}. No mechanism within the budget keeps more than {most}: not proven optimal."
-        )
+            return f"{text}; even for these rows alone, {bound}."
+        return f"{text}, not proven optimal: {bound}."
 
     def together_sentence(self) -> str:
-        """Say what is revealed about all secrets as one; empty where there is only one."""
+        """Return a sentence on the leakage about all secrets as one; empty for a single secret."""
         if len(self.secrets) == 1:
             return ""
         if self.together is None:
             return "What is revealed about all secrets together is not known here."
-        is_worst = self.scope == "per_output"
-        who = "each released value reveals at most" if is_worst else "they reveal"
-        how = "" if is_worst else " on average"
+        said = f"released values reveal {figure(self.together)} on average"
+        if self.scope == "per_output":
+            said = f"each released value reveals at most {limit(self.together)}"
         # A secret with as many groups as all of them together is all of them.
         n_groups = len(self.mechanism.together.s_labels or ())
         is_bounded = max(secret.n_groups for secret in self.secrets.values()) >= n_groups
-        told = "" if is_bounded else "; separate budgets do not bound this"
-        leakage = limit(self.together) if is_worst else figure(self.together)
-        leakage += f"{how} ({self.measure.name})"
-        return f"About all secrets together {who} {leakage}{told}."
+        caveat = "" if is_bounded else "; separate budgets do not bound this"
+        return f"About all secrets together, {said} ({self.measure.name}){caveat}."
 
     def not_covered(self) -> str:
-        """Say what people who know a column learn beyond the budget; empty where nothing is known.
+        """Return a sentence on people who know a column, if they may learn more than the budget.
 
-        It stands beside every verdict, which is about people who know no part of a row.
+        It qualifies the verdict, which is about people who know no part of the row.
         """
         secrets = self.secrets.values()
         if more := [s for s in secrets if s.is_exceeded_by_knowing]:
@@ -666,15 +651,18 @@ class ReleaseSummary(_OfMechanism):
         return ""
 
     def partial_knowledge(self) -> str:
-        """Say what people who know a column learn within the budget; empty where it is more."""
+        """Return sentences on people who know a column, if they learn no more than the budget."""
         known = [s for s in self.secrets.values() if s.known_columns]
         if not known or self.not_covered():
             return ""
-        told = [s.known_in_words() for s in known if s.known_best[1] > 0]
-        return f"{_NOT_BOUNDED} In these rows, {'; '.join(told) or 'that is nothing'}."
+        learned = "; ".join(s.known_in_words() for s in known if s.known_best[1] > 0)
+        return (
+            f"No budget bounds what somebody who already knows a released column can learn. In "
+            f"these rows, {learned or 'that is nothing'}."
+        )
 
     def sentences(self, show_groups: bool = False) -> list[str]:
-        """Return what is protected, revealed and kept, and what a reader sees, in words.
+        """Return what is protected, revealed and kept, and how true released values are, in words.
 
         Parameters
         ----------
@@ -699,7 +687,7 @@ class ReleaseSummary(_OfMechanism):
         return [*filter(None, said)]
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
-        """Return every figure as what JSON can hold: None for what is not known or infinite.
+        """Return all figures, ready for JSON: None for unknown and infinite ones.
 
         Parameters
         ----------
@@ -754,13 +742,13 @@ class ReleaseSummary(_OfMechanism):
         )
 
     def _repr_html_(self) -> str:
-        made = self.mechanism
-        labels = made.x_labels, made.y_labels
-        return as_html(self.sentences(), made.channel, (made.p_x, made.p_y), labels)
+        design = self.mechanism
+        shares, labels = (design.p_x, design.p_y), (design.x_labels, design.y_labels)
+        return as_html(self.sentences(), design.channel, shares, labels)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as what JSON can hold: None for NaN and infinity."""
+    """Return a value, ready for JSON: None for NaN and infinity."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list):

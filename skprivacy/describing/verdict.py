@@ -1,6 +1,6 @@
-"""The verdict on a budget, and what somebody who already knows a column learns.
+"""The verdict on a release, and the leakage to somebody who already knows a column.
 
-It is about protection and not about arithmetic: a large budget that is kept protects nobody.
+It is about protection, not arithmetic: a large budget protects nobody, even if it is kept.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ..measures import Measure
 from ..measures.measure import output_values, posteriors
 from .numbers import NO_MOVE, Range, rounded_up
 
-# From the best to the worst. Unknown is worse than weak: nobody should sign for it.
+# From best to worst. Unknown is worse than weak: nobody should sign for it.
 LEVELS = ("strong", "moderate", "weak", "unknown", "none")
 
-# What is said of a release before anything else.
+# The status of a release, by level.
 PASS, CAUTION, NO_VERDICT, FAIL = "PASS", "CAUTION", "NO VERDICT", "FAIL"
 STATUS = dict(zip(LEVELS, (PASS, PASS, CAUTION, NO_VERDICT, FAIL), strict=True))
 
-# What each level allows: the move of a probability, and how many times as likely a group becomes.
-# Points alone would say nothing about a group of 1% that moves to 6%.
+# The largest move and the largest growth of a probability at each level. The move alone would miss
+# a group that grows from 1% to 6%.
 ALLOWS = {"strong": (0.05, 2.0), "moderate": (0.15, 3.0), "weak": (0.30, 5.0)}
 
-# A group that is nearly everybody may become certain, and one that is nearly nobody ruled out.
+# A group with more than the first share may become certain; one below the second, ruled out.
 _NEARLY_ALL, _NEARLY_NONE = 0.95, 0.05
 
 # Ranges are computed by bisection, and rounded outwards by less than this.
@@ -35,22 +35,22 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Verdict:
-    """How well one secret is protected, or the worst protected of several.
+    """How well a secret is protected; with several, the worst protected.
 
     Attributes
     ----------
     level : str
-        "strong": no probability of a group moves by more than 5 points, and none more than
-        doubles. "moderate": 15 points, three times. "weak": 30 points, five times. "none": beyond
-        that, or a group of less than 95% may become certain, or one of at least 5% be ruled out.
-        "unknown": there is nothing to judge it by. A budget that was enforced for these rows only
-        is at best "moderate", and one on average, which bounds no single value, at best "weak".
+        "strong": no group's probability moves by more than 5 points or more than doubles.
+        "moderate": 15 points, three times. "weak": 30 points, five times. "none": beyond that, or
+        a group of less than 95% may become certain, or one of at least 5% be ruled out. "unknown":
+        there is nothing to judge by. A budget enforced for these rows only is at best "moderate";
+        a budget on average, which bounds no single value, at best "weak".
     points : float
-        The furthest that the probability of a group may move, as a difference of shares.
+        The largest move of a group's probability, as a difference of shares.
     factor : float
         How many times as likely a group may become.
     reasons : tuple of str
-        What a released value may do, where the level is "none".
+        Why the level is "none": what a released value may do.
 
     Examples
     --------
@@ -67,14 +67,14 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """Return what a released value can do at most, without a full stop."""
+        """Return the largest effect of a released value in words, without a full stop."""
         if self.reasons:
             return f"a released value may {' and '.join(self.reasons)}"
         times = f", or makes a group more than {rounded_up(self.factor, 1)} times as likely"
         return self.move_in_words() + ("" if self.points < NO_MOVE else times)
 
     def move_in_words(self) -> str:
-        """Return how far a released value moves probabilities at most, without a full stop."""
+        """Return the largest move in words, without a full stop."""
         far = f" by more than {rounded_up(100 * self.points, 1)} points"
         moved = "no released value moves the probability of a group"
         return moved if self.points < NO_MOVE else moved + far
@@ -83,7 +83,7 @@ class Verdict:
 def verdict_of(
     ranges: Sequence[Range], scope: Scope = "per_output", is_sure: bool = True
 ) -> Verdict:
-    """Return the verdict on ranges of probabilities, one for each group; none : nothing is known.
+    """Return the verdict on the ranges of all groups; without any, it is unknown.
 
     scope : of the budget; is_sure : whether it holds for the population, with a confidence.
     """
@@ -93,7 +93,7 @@ def verdict_of(
     factor = max(found.growth for found in ranges)
     reasons = []
     if any(found.high >= 1 - _ROUNDING and found.prior < _NEARLY_ALL for found in ranges):
-        reasons.append("tell a group with certainty")
+        reasons.append("reveal a group with certainty")
     if gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
         reasons.append(f"rule out a group of {max(gone):.1%}")
     if reasons:
@@ -103,7 +103,7 @@ def verdict_of(
         most_points, most_times = ALLOWS[level]
         if points <= most_points + _ROUNDING and factor <= most_times * (1 + _ROUNDING):
             return Verdict(level, points, factor)
-    if points > most_points:  # those of "weak", the last level that is looked at
+    if points > most_points:  # those of "weak", the last level checked
         reasons.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")
     if factor > most_times:
         reasons.append(f"make a group {rounded_up(factor, 1)} times as likely")
@@ -111,35 +111,32 @@ def verdict_of(
 
 
 def worst(verdicts: Sequence[Verdict]) -> int:
-    """Return which of several verdicts is the worst."""
+    """Return the position of the worst verdict."""
     return max(
         range(len(verdicts)),
         key=lambda i: (LEVELS.index(verdicts[i].level), verdicts[i].points, -i),
     )
 
 
-# What somebody who already knows a part of a row learns from its release. No budget bounds it.
-
-
 def learned_beside(
     p_sx: FloatArray, channel: FloatArray, measure: Measure, codes: IntArray
 ) -> float:
-    """Return the most that Y tells about S to somebody who knows the value z of a column.
+    """Return the leakage of Y about S to somebody who knows the value z of a column of X.
 
     The largest leakage of P(S|z,y) against P(S|z), over all z and y with P(z,y) > 0, on the scale
-    of epsilon; codes : the z of each symbol of X.
+    of epsilon. No budget bounds it. codes : the z of each symbol of X.
     """
     if len(np.unique(codes)) == len(codes):  # z is all of x, and P(S|x,y) = P(S|x)
         return 0.0
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[0]] - 1))
     parts: Sequence[IntArray] = np.split(order, starts[1:])
-    # One z after the other: each has a prior of its own.
-    worst = (_of_value(p_sx[:, part], channel[part], measure) for part in parts)
-    return float(measure.inverse(max(worst)))
+    # One z at a time: each has its own prior.
+    largest = (_largest_value(p_sx[:, part], channel[part], measure) for part in parts)
+    return float(measure.inverse(max(largest)))
 
 
-def _of_value(p_sx: FloatArray, channel: FloatArray, measure: Measure) -> float:
+def _largest_value(p_sx: FloatArray, channel: FloatArray, measure: Measure) -> float:
     """Return the largest value of the measure for one z; p_sx, channel : of its symbols."""
     total = p_sx.sum()
     if total <= 0:

@@ -2,12 +2,13 @@
 
 from .lift_polytopes import LiftPolytopes
 from .outer_polytope import OuterPolytope, SlabEpigraph, TooManyVerticesError, slab_vertices
-from .points import Points, normalised
+from .points import Points, Rows, normalised
 
 __all__ = [
     "LiftPolytopes",
     "OuterPolytope",
     "Points",
+    "Rows",
     "SlabEpigraph",
     "TooManyVerticesError",
     "normalised",

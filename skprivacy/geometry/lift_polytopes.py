@@ -1,10 +1,9 @@
 """Vertices of the simplex cut by bounds on lifts: by enumeration of bases, or by cdd.
 
-Rows should be scaled to a largest entry of 1.
-
 A vertex with m positive entries makes m - 1 of the rows tight, and the square matrix of those
 rows (at those entries) over a row of ones is regular. Trying every such basis is exact even for
-degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices.
+degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices. Rows are scaled to
+a largest entry of 1.
 """
 
 from __future__ import annotations
@@ -24,17 +23,14 @@ from .._numerics import EPS
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
 from ..exceptions import SolverError
-from .points import Points, normalised
+from .points import Points, Rows, normalised
 
 _BATCH = 20_000  # bases at once: a few MB
-_MOST_CELLS = 100_000_000  # bases times rows: what is stored of them
-
-# A basis whose determinant is this small relative to its columns counts as singular.
-_SINGULAR = 1e-13
+_MOST_CELLS = 100_000_000  # bases times rows: the size of what is stored
 
 
 @dataclass(frozen=True, eq=False)
-class Bases:
+class Bases(Rows):
     """A batch of regular bases of one size.
 
     active : (n, m - 1), the tight rows; support : (n, m), the positive entries;
@@ -48,7 +44,7 @@ class Bases:
     def solve(self, offsets: FloatArray | float, total: float) -> FloatArray:
         """Return the entries W for which the tight rows equal `offsets` and the sum is `total`.
 
-        offsets : (n, m - 1), or one number for all of them.
+        offsets : (n, m - 1), or one number for all.
         """
         n, m = self.support.shape
         right = np.empty((n, m, 1))
@@ -58,12 +54,9 @@ class Bases:
         solution += np.linalg.solve(self.matrix, right - self.matrix @ solution)
         return solution[:, :, 0]
 
-    def __getitem__(self, index: BoolArray) -> Bases:
-        return Bases(self.active[index], self.support[index], self.matrix[index])
-
 
 def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
-    """Return the largest possible number of vertices, each row bounded from `sides` sides."""
+    """Return the largest possible number of vertices; sides : 2 if rows also have lower bounds."""
     sizes = range(1, rank + 1)
     return sum(comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in sizes)
 
@@ -72,8 +65,7 @@ def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
     """Yield the regular bases with a support of up to `rank` symbols, in batches of one size."""
     n_rows, n_symbols = rows.shape
     for m in range(1, min(rank, n_symbols) + 1):
-        supports = _combinations(n_symbols, m)
-        actives = _combinations(n_rows, m - 1)
+        supports, actives = _combinations(n_symbols, m), _combinations(n_rows, m - 1)
         at_once = max(1, _BATCH // len(supports))
         for active in chunks(len(actives), at_once):
             for support in chunks(len(supports), _BATCH):
@@ -87,7 +79,7 @@ def _combinations(n: int, k: int) -> IntArray:
 
 
 def _regular(rows: FloatArray, actives: IntArray, supports: IntArray) -> Bases:
-    """Return the regular ones among all pairs of an active set and a support."""
+    """Return the regular bases among all pairs of an active set and a support."""
     active = np.repeat(actives, len(supports), axis=0)
     support = np.tile(supports, (len(actives), 1))
     tight = rows[active[:, :, None], support[:, None, :]]
@@ -95,7 +87,7 @@ def _regular(rows: FloatArray, actives: IntArray, supports: IntArray) -> Bases:
     # Hadamard's inequality: |det| is at most the product of the column norms, and equal for
     # orthogonal columns, so the ratio measures how far a basis is from being singular.
     columns = np.linalg.norm(matrix, axis=1).prod(axis=1)
-    keep = np.abs(np.linalg.det(matrix)) > _SINGULAR * columns
+    keep = np.abs(np.linalg.det(matrix)) > 1e-13 * columns
     return Bases(active[keep], support[keep], matrix[keep])
 
 
@@ -112,27 +104,17 @@ def _regular(rows: FloatArray, actives: IntArray, supports: IntArray) -> Bases:
 # How vertices are enumerated.
 Engine: TypeAlias = Literal["parametric", "cdd"]
 
-# Relative slack in deciding which bases are vertices, and where. A wrong vertex is harmless,
-# because every candidate is measured before it is used; a missed one costs utility.
+# Relative slack when deciding which bases are vertices, and where. A wrong vertex is harmless,
+# because the leakage of every candidate is checked before use; a missed one costs utility.
 _SLACK = 1e-11
-
-# A segment that starts this close to an excess of 0, relative to the largest, may in truth start
-# at 0 and be off by rounding.
-_NEAR_ZERO = 1e-6
-
-# Slopes and constants of a linear function below this, in relative terms, count as rounding.
-_FLAT = 1e-12
-
-# cdd's own tolerance: it cannot tell a smaller excess from zero.
-_SMALLEST_EXCESS_OF_CDD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class VertexSegments:
-    """The lines along which vertices of Delta_t move, for an excess from `start` to `stop`.
+class VertexSegments(Rows):
+    """The segments along which vertices of Delta_t move, for an excess from `start` to `stop`.
 
-    support : (n, width) symbols; low, high : (n, width), the points at the two ends. An end that
-    is off by rounding may have small negative entries: clipping it would bend the whole line.
+    support : (n, width) symbols; low, high : (n, width), the points at the two ends. Rounding may
+    leave small negative entries at an end: clipping them would bend the whole segment.
     """
 
     support: IntArray
@@ -141,13 +123,8 @@ class VertexSegments:
     start: FloatArray
     stop: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def fractions(
-        self, index: slice | IntArray, excess: FloatArray
-    ) -> tuple[FloatArray, BoolArray]:
-        """Return where on each of the segments `index` each excess lies, and whether it does.
+    def locate(self, index: slice | IntArray, excess: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return where each excess lies on each of the segments `index`, and whether it does.
 
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
@@ -172,8 +149,8 @@ class VertexSegments:
 class LiftPolytopes:
     """The polytopes ``{W in the simplex: low <= deviations @ W <= high}`` of a joint.
 
-    deviations : |S| x |X|, how far the lifts of the unit vectors are from 1; engine : "parametric"
-    or "cdd".
+    deviations : |S| x |X|, lifts of the symbols of X minus 1; max_bases : the most candidate
+    vertices; engine : "parametric" or "cdd".
     """
 
     deviations: FloatArray
@@ -187,7 +164,7 @@ class LiftPolytopes:
 
     @cached_property
     def _scale(self) -> FloatArray:
-        """The largest deviation of each row, by which rows are divided."""
+        """The divisor of each row: its largest deviation."""
         scale = np.abs(self.deviations).max(axis=1)
         return np.where(scale > 0, scale, 1.0)
 
@@ -204,7 +181,7 @@ class LiftPolytopes:
     def segments(self) -> VertexSegments:
         """The vertices of Delta_t for every excess from 0 to `largest`."""
         self._check_count()
-        # Symbols released unchanged are vertices from their own largest lift on.
+        # A symbol released unchanged is a vertex from its own largest lift on.
         symbols, begin = np.arange(self.deviations.shape[1])[:, None], self.deviations.max(axis=0)
         ones, end = np.ones(symbols.shape), np.full(len(symbols), self.largest)
         units = VertexSegments(symbols, ones, ones, np.maximum(begin, 0.0), end)
@@ -216,9 +193,8 @@ class LiftPolytopes:
             larger = (batch for batch in bases if batch.support.shape[1] > 1)
             parts = [units, *(self._basis_segments(batch) for batch in larger)]
         parts = [part for part in parts if len(part)]
-        low, high = (
-            Points.concatenate(ends) for ends in zip(*(p.ends() for p in parts), strict=True)
-        )
+        ends = zip(*(part.ends() for part in parts), strict=True)
+        low, high = map(Points.concatenate, ends)
         start = np.concatenate([part.start for part in parts])
         stop = np.concatenate([part.stop for part in parts])
         return VertexSegments(low.support, low.values, high.values, start, stop)
@@ -231,7 +207,7 @@ class LiftPolytopes:
         if self.engine == "cdd":
             return self._cdd(None if one_sided else low, high)
         if one_sided:
-            fraction, inside = self.segments.fractions(slice(None), np.array([high]))
+            fraction, inside = self.segments.locate(slice(None), np.array([high]))
             index = np.flatnonzero(inside)
             return self.segments.at(index, fraction[index, 0])
         parts = []
@@ -241,11 +217,9 @@ class LiftPolytopes:
         return Points.concatenate(parts)
 
     def _cdd(self, low: float | None, high: float) -> Points:
-        if 0 < high < _SMALLEST_EXCESS_OF_CDD:
-            raise SolverError(
-                f"cdd cannot enumerate a polytope whose lifts exceed 1 by only {high:.1e}: use "
-                f"engine='parametric'."
-            )
+        if 0 < high < 1e-6:  # the tolerance of cdd
+            cannot = f"cdd cannot enumerate a polytope whose lifts exceed 1 by only {high:.1e}"
+            raise SolverError(f"{cannot}: use engine='parametric'.")
         self._check_count()
         rows, offsets = self._rows, high / self._scale
         if low is not None:
@@ -254,23 +228,23 @@ class LiftPolytopes:
 
     @cached_property
     def _bases(self) -> list[Bases]:
-        """All regular bases, for boxes of every size."""
+        """All regular bases, which serve all bounds."""
         self._check_count(sides=2)
         return list(regular_bases(self._rows, self.rank))
 
     def _check_count(self, sides: int = 1) -> None:
-        """Refuse a polytope with too many candidate vertices, rows bounded from `sides` sides."""
+        """Check that there are not too many candidate vertices; sides : as in `count_bases`."""
         n_s, n_x = self.deviations.shape
         count = count_bases(n_s, n_x, self.rank, sides)
         if count > self.max_bases or count * n_s > _MOST_CELLS:
             has = f" has up to {count:,} candidate vertices, more than "
             most = InPython(f"max_bases={self.max_bases:,}. ", f"{self.max_bases:,}. ")
-            raised = "Pool rare symbols of X, coarsen S, or raise max_bases."
-            way_out = InPython(raised, SMALLER.elsewhere)
-            raise SolverError(Message(table_size(n_s, n_x), has, most, way_out))
+            hint = "Pool rare symbols of X, coarsen S, or raise max_bases."
+            hints = InPython(hint, SMALLER.elsewhere)
+            raise SolverError(Message(table_size(n_s, n_x), has, most, hints))
 
     def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
-        """Return the vertices whose tight rows are at `sides`, each its low or its high bound."""
+        """Return the vertices whose tight rows equal `sides`, each the low or the high bound."""
         values = bases.solve(sides / self._scale[bases.active], 1.0)
         deviations = Points(bases.support, values).times(self.deviations)
         slack = _SLACK * self._scale
@@ -279,14 +253,14 @@ class LiftPolytopes:
         return Points(bases.support[keep], _on_simplex(values[keep]))
 
     def _pair_segments(self, row: FloatArray) -> VertexSegments:
-        """Return the segments where this row is tight, for |S| = 2: all pairs of symbols.
+        """Return the segments where one row is tight, for |S| = 2: pairs of symbols.
 
-        The deviation of this row is positive, so the other one is negative and never binds.
+        The deviation of this row is positive, so that of the other row is negative: not tight.
         """
         small, large = np.nonzero((row[:, None] < row[None, :]) & (row[None, :] > 0))
-        # A segment starts where all lifts are 1, or at the smaller of its two symbols if that one
-        # is above 1. The former is the same for both rows, and more accurate from the row that
-        # varies more.
+        # A segment starts where all lifts are 1, or at its smaller symbol if the lift of that one
+        # is above 1. The former is the same for both rows, and more accurate from the row with
+        # the wider range.
         wide = self.deviations[np.ptp(self.deviations, axis=1).argmax()]
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = -wide[small] / (wide[large] - wide[small])
@@ -297,7 +271,7 @@ class LiftPolytopes:
         return VertexSegments(support, low, high, np.maximum(row[small], 0.0), row[large])
 
     def _basis_segments(self, bases: Bases) -> VertexSegments:
-        """Return the segments of the vertices of some bases."""
+        """Return the segments along which the vertices of some bases move."""
         # Entries W = a + b excess and slacks excess - D @ W = c + d excess must not be negative.
         one = 1 / self._scale[bases.active]
         a, b = bases.solve(0.0, 1.0), bases.solve(one, 0.0)
@@ -306,28 +280,27 @@ class LiftPolytopes:
         d = 1 - np.einsum("nm,nms->ns", b, columns)
         tight = (np.arange(len(bases.active))[:, None], bases.active)
         c[tight] = d[tight] = 0.0
-        noises = []
+        noises = []  # slopes and constants that are rounding
         for part, least in ((a, 0), (b, 1)):
-            own = np.broadcast_to(np.abs(part).max(axis=1, keepdims=True), part.shape)
+            of_entries = np.broadcast_to(np.abs(part).max(axis=1, keepdims=True), part.shape)
             of_slacks = np.einsum("nm,nms->ns", np.abs(part), np.abs(columns))
-            noises.append(_FLAT * np.hstack([own, least + of_slacks]))
+            noises.append(1e-12 * np.hstack([of_entries, least + of_slacks]))
         start, stop = _interval(np.hstack([a, c]), np.hstack([b, d]), *noises)
         start, stop = np.maximum(start, 0.0), np.minimum(stop, self.largest)
         keep = stop > start
         bases, start, stop, one = bases[keep], start[keep], stop[keep], one[keep]
         low, high = (bases.solve(excess[:, None] * one, 1.0) for excess in (start, stop))
-        private, points = self._perfectly_private(bases.support, start < _NEAR_ZERO * self.largest)
+        # A start so close to 0 may be at 0, up to rounding.
+        private, points = self._private_starts(bases.support, start < 1e-6 * self.largest)
         start[private], low[private] = 0.0, points
         return VertexSegments(bases.support, low, high, start, stop)
 
-    def _perfectly_private(
-        self, supports: IntArray, near: BoolArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Return which of the segments marked `near` start at an excess of 0, and where.
+    def _private_starts(self, supports: IntArray, near: BoolArray) -> tuple[IntArray, FloatArray]:
+        """Return which of the segments marked `near` start at an excess of 0, and these starts.
 
-        There every lift is 1. Many segments start at the same such point. Computed from the few
-        rows that are tight on a segment, it would differ from segment to segment, and be
-        inaccurate where those rows hardly vary: so it is computed from all rows at once.
+        Every lift is 1 there, and many segments share such a start. Computed from the few tight
+        rows of a segment, it would differ between segments, and be inaccurate where those rows
+        hardly vary: so it is computed from all rows at once.
         """
         index = np.flatnonzero(near)
         supports, inverse = np.unique(supports[index], axis=0, return_inverse=True)
@@ -337,7 +310,7 @@ class LiftPolytopes:
         right = np.append(np.zeros(len(self._rows)), 1.0)[:, None]
         pseudoinverse = np.linalg.pinv(system)
         points = pseudoinverse @ right
-        for _ in range(2):  # a refinement makes the error small in every row
+        for _ in range(2):  # refinement makes the error small in every row
             points += pseudoinverse @ (right - system @ points)
         deviations = np.abs(system @ points - right)[:, :-1, 0]
         valid = (deviations <= _SLACK / np.maximum(self._scale, 1.0)).all(axis=1)
@@ -349,7 +322,7 @@ class LiftPolytopes:
 def _interval(
     constant: FloatArray, slope: FloatArray, constant_noise: FloatArray, slope_noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where ``constant + slope excess >= 0`` for every column, up to noise."""
+    """Return the interval of excess where ``constant + slope excess >= 0`` in every column."""
     rising, falling = slope > slope_noise, slope < -slope_noise
     with np.errstate(divide="ignore", invalid="ignore"):
         root = -constant / slope
@@ -369,15 +342,14 @@ def _on_simplex(values: FloatArray) -> FloatArray:
 def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
     """Return the vertices of ``{W >= 0, sum W = 1, rows @ W <= offsets}`` as rows.
 
-    cdd works in floating point here and sometimes gives up; that is a `SolverError`.
+    Raises `SolverError` if cdd, in floating point, gives up.
     """
-    try:  # it is GPL and must be compiled, hence an extra
+    try:  # an extra, because it is GPL and must be compiled
         import cdd
     except ImportError as error:
-        raise ImportError(
-            "engine='cdd' needs the extra cdd, which is built with a C compiler: run "
-            "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs no extra."
-        ) from error
+        needs = "engine='cdd' needs the extra cdd, built with a C compiler: run pip install "
+        hint = "\".[cdd]\" in a clone. The default, engine='parametric', needs no extra."
+        raise ImportError(needs + hint) from error
     n_rows, n = rows.shape
     # cdd's rows are (b, -A) for b - A W >= 0; the first one is an equation.
     system = np.zeros((1 + n + n_rows, 1 + n))

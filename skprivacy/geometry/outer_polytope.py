@@ -1,18 +1,18 @@
 """A polytope around the allowed posteriors, cut down one tangent at a time.
 
-The points ``(W, z)`` have W in the simplex of X and a height z, for which a measure g of leakage
-allows ``g <= z``. A tangent of g cuts off part of that: ``normal . d - z <= offset`` for all
+A point ``(W, z)``, with W in the simplex of X and a height z, is allowed if the leakage measure g
+has ``g(W) <= z``. A tangent of g cuts off other points: ``normal . d - z <= offset`` for all
 allowed points, with ``d = deviations @ W`` the deviations of their lifts from 1. Vertices and
 edges are kept by double description: a cut removes the vertices beyond it, and puts a new vertex
-on every edge that crosses it. Because cuts depend on W only through d, of rank r - 1, no vertex
-that matters has more than r positive entries, and nor does any edge that can be cut.
+on every edge that crosses it. Because cuts depend on W only through d, of rank r - 1, neither
+vertices that matter nor edges that can be cut have more than r positive entries.
 
 Two vertices are joined by an edge when they have all but one of their tight constraints in
 common. That is certain for simple polytopes, where a vertex has no more tight constraints than it
 needs: every cut is therefore moved outward by a tiny random amount, which breaks all ties and cuts
-off none of the allowed points. Whether this has worked is checked for each cut: the edges of the
-new facet must fit together, each with two ends. A cut that fails is moved further, and if that
-does not help it is left out: what remains always contains the allowed points.
+off none of the allowed points. Each cut is checked: the edges of the new facet must fit together,
+each with two ends. A cut that fails is moved further, and if that does not help it is left out:
+the polytope always contains the allowed points.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from .._numerics import TINY
 from .._typing import FloatArray, IntArray
 from .points import GrowingTable, Points
 
-# What the caller wants to know about new vertices, from their points and their deviations.
+# Returns (n, k) traits of new vertices, from their points and their deviations.
 Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]
+
+# (points, deviations, heights, traits).
+Vertices: TypeAlias = tuple[Points, FloatArray, FloatArray, FloatArray]
+
+# Random numbers that identify symbols and cuts; sums of them identify sets.
+_Numbers: TypeAlias = npt.NDArray[np.uint64]
 
 _NO_CUT = -1
 _ATTEMPTS = 4
-_LIFTED = 1e-11
 _SEED = 20_240_607  # ties are broken in the same way every time
 
 
@@ -46,16 +51,16 @@ class OuterPolytope:
     Parameters
     ----------
     deviations : ndarray of shape (n_s, n_x)
-        How far the lifts of the unit vectors are from 1.
+        Lifts of the symbols of X minus 1.
     rank : int
         One more than the rank of `deviations`, and at most n_x.
     low, high : float
         The heights of the floor and the ceiling. If they are equal, all points have that height.
     describe : callable
-        Returns an (n, k) array of what the caller wants to know about new vertices, from their
-        `Points` and their deviations.
+        Returns an (n, n_traits) array that is stored with new vertices, from their `Points` and
+        their deviations.
     n_traits : int
-        The k of that array.
+        The number of these traits.
     max_vertices : int
         A cut that would leave more raises `TooManyVerticesError`.
     """
@@ -73,7 +78,6 @@ class OuterPolytope:
         n_s, self._n_x = deviations.shape
         self._rank, self._describe, self._max_vertices = rank, describe, max_vertices
         self._random, self._is_flat = np.random.default_rng(_SEED), low == high
-        # A set of symbols and cuts is identified by the sum of its random numbers.
         self._of_symbol = np.append(self._numbers(self._n_x), np.uint64(0))
         self._of_cut = GrowingTable(number=(np.uint64, ()))
         self._vertices = GrowingTable(
@@ -89,7 +93,7 @@ class OuterPolytope:
         self.n_vertices = 0
         self._start(deviations, low, high)
 
-    def _numbers(self, n: int) -> npt.NDArray[np.uint64]:
+    def _numbers(self, n: int) -> _Numbers:
         return self._random.integers(0, 2**64, n, dtype=np.uint64)
 
     def _start(self, deviations: FloatArray, low: float, high: float) -> None:
@@ -108,33 +112,24 @@ class OuterPolytope:
             if not self._is_flat:
                 cuts[:, -1] = level
                 pairs = pairs + self._of_cut["number"][level]
-            self._append_vertices(support, values, deviations.T, np.full(n, height), cuts)
+            heights, columns = np.full(n, height), {"deviations": deviations.T, "cuts": cuts}
+            self._append_vertices(support=support, values=values, heights=heights, **columns)
             if self._rank > 1:
                 self._edges.append(one=one + level * n, other=other + level * n, key=pairs)
         if not self._is_flat:
             self._edges.append(one=symbols, other=symbols + n, key=self._of_symbol[:n])
 
-    def _append_vertices(
-        self,
-        support: IntArray,
-        values: FloatArray,
-        deviations: FloatArray,
-        heights: FloatArray,
-        cuts: IntArray,
-    ) -> None:
-        traits = self._describe(self._points(support, values), deviations)
-        own = {"support": support, "values": values, "deviations": deviations, "cuts": cuts}
-        alive = np.ones(len(support), bool)
-        self._vertices.append(**own, heights=heights, traits=traits, alive=alive)
-        self.n_vertices += len(support)
+    def _append_vertices(self, **rows: npt.NDArray[Any]) -> None:
+        points = self._points(rows["support"], rows["values"])
+        traits, alive = self._describe(points, rows["deviations"]), np.ones(len(points), bool)
+        self._vertices.append(**rows, traits=traits, alive=alive)
+        self.n_vertices += len(points)
 
     def _points(self, support: IntArray, values: FloatArray) -> Points:
         return Points(np.minimum(support, self._n_x - 1), values)
 
-    def select(
-        self, *, on_floor: bool = False
-    ) -> tuple[Points, FloatArray, FloatArray, FloatArray]:
-        """Return (points, deviations, heights, traits) of all vertices or those on the floor."""
+    def select(self, *, on_floor: bool = False) -> Vertices:
+        """Return all vertices, or those on the floor."""
         table = self._vertices
         chosen = table["alive"]
         if on_floor and not self._is_flat:
@@ -145,15 +140,15 @@ class OuterPolytope:
         return points, deviations, heights, table["traits"][index]
 
     def raise_floor(self, height: float) -> bool:
-        """Raise the floor to `height`, or to very little more; return whether it worked.
+        """Raise the floor to `height`, or very slightly above; return whether it worked.
 
-        No allowed point is lost: what is allowed at one height is allowed at any greater one.
+        No allowed posterior is lost: one that is allowed at a height is allowed at greater ones.
         """
         none = np.zeros((1, self._vertices["deviations"].shape[1]))
         for attempt in range(_ATTEMPTS):
             if height <= self._floor_height:
                 return True
-            at = height * (1 + _LIFTED * (1 + self._random.random()) * 8.0**attempt)
+            at = height * (1 + 1e-11 * (1 + self._random.random()) * 8.0**attempt)
             floor = len(self._of_cut)
             if not self._cut_all(none, np.array([-at]), at_once=True):
                 self._floor, self._floor_height = floor, at
@@ -163,7 +158,7 @@ class OuterPolytope:
     def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made.
 
-        slack : (n,) by how much, once or twice, each may be moved outward to break ties.
+        slack : (n,), each cut is moved outward by one to two times this to break ties.
         """
         done, attempt = 0, 0
         waiting = np.arange(len(offsets))
@@ -209,7 +204,7 @@ class OuterPolytope:
         return [first + np.flatnonzero(column) for column in outside.T]
 
     def _take_edges(self, vertices: IntArray) -> GrowingTable:
-        """Return the edges of some vertices and remove them from the table; others stay."""
+        """Remove the edges of some vertices from the table, and return them."""
         mask = np.zeros(len(self._vertices), bool)
         mask[vertices] = True
         near = mask[self._edges["one"]] | mask[self._edges["other"]]
@@ -221,10 +216,10 @@ class OuterPolytope:
     def _far_apart(
         self, beyond: list[IntArray], waiting: list[int], near: GrowingTable, at_once: bool
     ) -> tuple[list[int], list[int]]:
-        """Return the cuts that can be made at once, and those left for later.
+        """Return the cuts that can be made at once, and the others.
 
-        Cuts do not interfere when no vertex is beyond two of them, and no two vertices joined by
-        an edge are beyond different ones.
+        Cuts do not interfere if no vertex is beyond two of them, and no edge joins vertices beyond
+        different cuts.
         """
         if not at_once or len(waiting) == 1:
             return waiting[:1], waiting[1:]
@@ -250,7 +245,10 @@ class OuterPolytope:
         normals: FloatArray,
         offsets: FloatArray,
     ) -> bool:
-        """Replace the vertices beyond the cuts of a batch by new ones on the edges they cross."""
+        """Replace the vertices beyond the cuts of a batch by new ones on the edges they cross.
+
+        Return False if the edges of a new facet do not fit together; nothing is changed then.
+        """
         table = self._vertices
         which = np.full(len(table), _NO_CUT, np.int32)
         for i in batch:
@@ -269,7 +267,7 @@ class OuterPolytope:
         ends, both = np.concatenate([outside, inside]), np.tile(cut, 2)
         excess = np.einsum("ns,ns->n", table["deviations"][ends], normals[both])
         above, below = _halves(excess - table["heights"][ends] - offsets[both])
-        # Which side a vertex is on is already decided: rounding must not change it here.
+        # The side of each vertex is already decided: rounding must not change it here.
         above, below = np.maximum(above, TINY), np.minimum(below, 0.0)
         share = above / (above - below)  # of the inner end
         supports = table["support"][ends]
@@ -291,23 +289,18 @@ class OuterPolytope:
         edges.append(one=new[facet[0]], other=new[facet[1]], key=facet[2])
         self.n_vertices -= n_removed
         table["alive"][which != _NO_CUT] = False
+        columns = {name: _between(share, table[name][ends]) for name in ("deviations", "heights")}
         values = _between(share, _at(support, supports, table["values"][ends]))
-        deviations = _between(share, table["deviations"][ends])
-        heights = _between(share, table["heights"][ends])
-        self._append_vertices(support, values, deviations, heights, cuts)
+        self._append_vertices(support=support, values=values, cuts=cuts, **columns)
         return True
 
     def _facet_edges(
-        self,
-        support: IntArray,
-        cuts: IntArray,
-        keys: npt.NDArray[np.uint64],
-        numbers: npt.NDArray[np.uint64],
-    ) -> tuple[IntArray, IntArray, npt.NDArray[np.uint64]] | None:
-        """Return (one, other, key) of the edges between new vertices, or None.
+        self, support: IntArray, cuts: IntArray, keys: _Numbers, numbers: _Numbers
+    ) -> tuple[IntArray, IntArray, _Numbers] | None:
+        """Return (one, other, key) of the edges between new vertices, or None if they do not fit.
 
         Such an edge lacks one of the tight constraints of a vertex: another cut, or a zero entry.
-        Each must come up exactly twice, once from each end.
+        Each must occur exactly twice, once from each end.
         """
         number_of = np.concatenate([self._of_cut["number"], numbers])
         vertex, column = np.nonzero(cuts[:, 1:] != _NO_CUT)
@@ -327,7 +320,7 @@ class OuterPolytope:
         return ends[::2], ends[1::2], lacking[::2]
 
     def _compact(self) -> None:
-        """Drop removed vertices once they are in the majority."""
+        """Drop removed vertices once they are the majority."""
         alive = self._vertices["alive"]
         if 2 * self.n_vertices > len(alive) - 256:
             return
@@ -348,7 +341,7 @@ def _halves(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def _between(share: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return points on edges, `share` being the weight of the inner end; outer `ends` first."""
+    """Return points on edges; share : the weight of the inner end; ends : outer ends first."""
     outside, inside = _halves(ends)
     share = share.reshape(-1, *[1] * (ends.ndim - 1))
     return outside + share * (inside - outside)
@@ -374,18 +367,18 @@ def _common(one: IntArray, other: IntArray) -> IntArray:
 
 
 def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray:
-    """Return values that belong to `supports` at the symbols `support`, twice as many rows."""
+    """Return the values at the symbols `support`, for both halves of `supports`."""
     wanted = np.concatenate([support, support])
     place = np.zeros(supports.shape, np.intp)
     for column in wanted.T:  # all rows are sorted
         place += column[:, None] < supports
-    # Where a row is padded, its zeros go to the places left over, or to an extra column.
+    # The zeros of padded rows go to unused places, or to an extra column.
     result = np.zeros((len(wanted), wanted.shape[1] + 1))
     result[np.arange(len(wanted))[:, None], place] = values
     return result[:, :-1]
 
 
-# Pairs of symbols: all that is needed where P(S|X) has rank 2, per output and on average.
+# P(S|X) of rank 2: all vertices are pairs of symbols, per output and on average. ----------------
 
 
 def slab_vertices(t: FloatArray, low: float, high: float) -> Points:
@@ -406,10 +399,10 @@ def pairs_at(t: FloatArray, level: float) -> Points:
 class SlabEpigraph:
     """Vertices of ``{(W, z): 0 <= z <= high, normal . d - z <= offset}`` with d of rank 1.
 
-    The counterpart of `OuterPolytope`, with its parameters and methods, for P(S|X) of rank 2: W
-    tells one number ``t . W`` about S. The lower bound on g is a polygon with corners at a few
-    values of t, and the vertices are the symbols of X and the pairs of symbols at each corner:
-    nothing needs to be kept between cuts.
+    The counterpart of `OuterPolytope` for P(S|X) of rank 2, with the same parameters and methods.
+    Leakage depends on W only through one number ``t . W``. The lower bound on g is a polygon with
+    corners at a few values of t, and the vertices are the symbols of X and the pairs of symbols
+    at each corner.
     """
 
     def __init__(
@@ -422,7 +415,7 @@ class SlabEpigraph:
         self._deviations, self._high = deviations, high
         self._describe, self._max_vertices = describe, max_vertices
         self._slopes, self._offsets = np.zeros(1), np.zeros(1)
-        self._selected: tuple[Points, FloatArray, FloatArray, FloatArray] | None = None
+        self._selected: Vertices | None = None
 
     def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made."""
@@ -437,8 +430,8 @@ class SlabEpigraph:
         self._selected = None
         return done
 
-    def select(self) -> tuple[Points, FloatArray, FloatArray, FloatArray]:
-        """Return (points, deviations, heights, traits) of all vertices."""
+    def select(self) -> Vertices:
+        """Return all vertices."""
         if self._selected is None:
             t = self._t
             _, corners = _upper_envelope(self._slopes, self._offsets, t.min(), t.max())
@@ -461,9 +454,9 @@ class SlabEpigraph:
 def _upper_envelope(
     slopes: FloatArray, offsets: FloatArray, low: float, high: float
 ) -> tuple[IntArray, FloatArray]:
-    """Return the lines ``slope t - offset`` that are highest somewhere, and where they meet.
+    """Return the lines ``slope t - offset`` that are highest somewhere in [low, high].
 
-    Between `low` and `high`; in increasing order of slope.
+    Also return where they meet; both in increasing order of slope.
     """
     order = np.lexsort((-offsets, slopes))
     kept: list[int] = []

@@ -1,31 +1,51 @@
-"""Points of the simplex, stored by their few positive entries.
+"""Sparse points of the simplex, and tables that grow.
 
-A useful posterior has at most rank(P(S|X)) positive entries, however large the alphabet of X:
-a dense table of candidates would be almost all zeros.
+A useful posterior has at most rank(P(S|X)) positive entries, however large the alphabet of X.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .._typing import BoolArray, FloatArray, IntArray
 
-# Points with more entries than this are multiplied as dense ones by matrices with so many rows.
-_MANY_ROWS, _FEW_ENTRIES = 64, 8
-
 
 def normalised(rows: FloatArray) -> FloatArray:
-    """Return rows, or a channel, scaled to a sum of 1 in each row."""
+    """Return rows divided by their sums."""
     return rows / rows.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class Rows:
+    """Base of dataclasses whose fields are arrays with one row per item, or None."""
+
+    def _columns(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def __len__(self) -> int:
+        return len(self._columns()[0])
+
+    def __getitem__(self, index: slice | list[int] | BoolArray | IntArray) -> Self:
+        return type(self)(*(None if c is None else c[index] for c in self._columns()))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all `parts`, in order."""
+        columns = zip(*(part._columns() for part in parts), strict=True)
+        return cls(*(None if c[0] is None else _concatenated(c) for c in columns))
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    return parts[0].concatenate(parts) if isinstance(parts[0], Rows) else np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Rows):
     """Points of the simplex: `values` at the symbols `support`, both (n, width).
 
     A symbol may appear more than once in a row of `support`, but at most one of its values is
@@ -45,15 +65,9 @@ class Points:
     support: IntArray
     values: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, index: slice | list[int] | BoolArray | IntArray) -> Points:
-        return Points(self.support[index], self.values[index])
-
     def times(self, matrix: FloatArray) -> FloatArray:
         """Return ``matrix @ W`` for every point W, as rows."""
-        if len(matrix) > _MANY_ROWS and self.values.shape[1] > _FEW_ENTRIES:
+        if len(matrix) > 64 and self.values.shape[1] > 8:  # then dense products are faster
             return self.dense(matrix.shape[1]) @ matrix.T
         return np.einsum("nw,nws->ns", self.values, matrix.T[self.support])
 
@@ -73,7 +87,7 @@ class Points:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Points]) -> Points:
-        """Return the points of all `parts`, in order."""
+        """Return the points of all `parts`, in order, padded to the same width."""
         shape = sum(map(len, parts)), max(part.values.shape[1] for part in parts)
         support, values = np.zeros(shape, np.intp), np.zeros(shape)
         stop = 0
@@ -85,7 +99,7 @@ class Points:
 
 
 class GrowingTable:
-    """Columns that grow by appending: arrays with room to spare, ``table[name]`` for rows in use.
+    """A table with room to spare, so that appending is fast; ``table[name]`` is a column.
 
     Parameters
     ----------
@@ -104,7 +118,7 @@ class GrowingTable:
         return self._columns[name][: self._length]
 
     def rows(self, index: BoolArray | slice = slice(None)) -> dict[str, npt.NDArray[Any]]:
-        """Return some rows, as `append` takes them."""
+        """Return some rows, one array per column."""
         return {name: self[name][index] for name in self._columns}
 
     def append(self, **rows: npt.NDArray[Any]) -> None:

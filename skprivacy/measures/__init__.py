@@ -3,7 +3,7 @@ r"""Measures of leakage: convex functions of the posterior ``P(S | Y = y)``.
 A released symbol y turns the prior ``P(S)`` into a posterior ``T = P(S | Y = y)`` with lifts
 ``l = T / P(S)``. A measure is a convex ``g(T)`` with a threshold that depends on epsilon; a
 mechanism is private when ``g(T) <= threshold(epsilon)`` for every output, or on average over
-outputs. Nothing outside this package has to know which measure is in use.
+outputs.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MEASURES: dict[str, type[Measure]] = {
 }
 
 
-def every_measure(own: Measure) -> dict[str, Measure]:
-    """Return all measures by name, including `own` with its parameters."""
-    return {name: cls() for name, cls in MEASURES.items()} | {own.name: own}
+def every_measure(used: Measure) -> dict[str, Measure]:
+    """Return all measures by name: `used` with its parameters, the others with defaults."""
+    return {name: cls() for name, cls in MEASURES.items()} | {used.name: used}
 
 
 def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters: Any) -> Measure:
@@ -55,16 +55,14 @@ def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters
     """
     if isinstance(measure, Measure):
         if parameters:
-            raise TypeError(
-                f"{owner} got {sorted(parameters)} in addition to the object {measure!r}."
-            )
+            got = sorted(parameters)
+            raise TypeError(f"{owner} got {got} in addition to the object {measure!r}.")
         return measure
     if isinstance(measure, type) and issubclass(measure, Measure):
         requirement = f"an instance: write {measure.__name__}(), not the class"
         raise TypeError(message(owner, "measure", requirement, measure))
-    check_choice(
-        owner, "measure", measure, MEASURES, " or an instance of skprivacy.measures.Measure"
-    )
+    or_object = " or an instance of skprivacy.measures.Measure"
+    check_choice(owner, "measure", measure, MEASURES, or_object)
     return MEASURES[measure](**parameters)
 
 
@@ -72,7 +70,7 @@ def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     """Return `scope` if `measure` supports it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
-        told = f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. "
-        with_scope = " supports it with ", Setting("scope", measure.scopes[0]), "."
-        raise ValueError(Message(told, Owner(owner), *with_scope))
+        no_scope = f"The measure {measure!r} has no scope {scope!r}. "
+        instead = " supports it with ", Setting("scope", measure.scopes[0]), "."
+        raise ValueError(Message(no_scope, Owner(owner), *instead))
     return scope

@@ -1,4 +1,4 @@
-"""Divergences of the posterior from the prior, on the scale of epsilon itself."""
+"""Divergences of the posterior from the prior."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import numpy.typing as npt
 from scipy.special import kl_div
 
 from .._typing import FloatArray
-from .measure import SMALLEST_LIFT, ShippedMeasure, expm1, lift
-
-_MOST_FACETS = 2**16
+from .measure import SMALLEST_LIFT, Conjugate, ShippedMeasure, expm1, lift
 
 
 def _covariance(shares: FloatArray) -> FloatArray:
-    """Return the covariance of the indicators of the symbols, for each row of `shares`."""
-    own = shares[:, :, None] * np.eye(shares.shape[1])
-    return own - shares[:, :, None] * shares[:, None, :]
+    """Return the covariance matrix of the indicators of symbols, for each row of `shares`."""
+    diagonal = shares[:, :, None] * np.eye(shares.shape[1])
+    return diagonal - shares[:, :, None] * shares[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class KL(ShippedMeasure):
     name: ClassVar[str] = "kl"
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        """Return sum ps (l log l - l + 1), which is nonnegative even after rounding."""
+        """Return ``sum ps (l log l - l + 1)``, nonnegative even after rounding."""
         return kl_div(posterior, prior).sum(axis=-1)
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
@@ -55,9 +53,7 @@ class KL(ShippedMeasure):
     def curvature(self, largest_lift: float) -> float:
         return 1.0
 
-    def conjugate(
-        self, normals: FloatArray, prior: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def conjugate(self, normals: FloatArray, prior: FloatArray) -> Conjugate:
         """The logarithm of the mean of ``exp(normal)``."""
         largest = normals.max(axis=1, keepdims=True)
         tilted = prior * np.exp(normals - largest)
@@ -99,7 +95,7 @@ class L1(ShippedMeasure):
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
         n_s = len(prior)
-        if 2**n_s > _MOST_FACETS:
+        if n_s > 16:
             raise ValueError(f"l1 has 2^{n_s} - 2 facets here: use subgradients instead.")
         normals = np.array(list(product((0.0, 1.0), repeat=n_s)))[1:-1]
         return normals, normals @ prior + epsilon / 2
@@ -143,9 +139,7 @@ class Chi2(ShippedMeasure):
         """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
         return 2 * largest_lift
 
-    def conjugate(
-        self, normals: FloatArray, prior: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def conjugate(self, normals: FloatArray, prior: FloatArray) -> Conjugate:
         """The mean of the normal, and a quarter of its variance."""
         mean = normals @ prior
         off = normals - mean[:, None]

@@ -26,7 +26,7 @@ class _LiftScale(ShippedMeasure):
 
 
 class _BoundedLifts(_LiftScale):
-    """Measures whose budget bounds every lift."""
+    """Measures with a budget that bounds every lift."""
 
     is_lift_box: ClassVar[bool] = True
 
@@ -124,14 +124,14 @@ class AlphaLift(_LiftScale):
 class Lip(_BoundedLifts):
     """Local information privacy: ``e^-lower <= l <= e^epsilon`` for every symbol of S.
 
-    Symmetric: ``g = max(max l, 1 / min l)``, which is convex and does not depend on epsilon.
-    With a `lower` of its own, g is the largest lift where the lower bound holds and infinite
-    elsewhere. An average over outputs is not meaningful for it: scope "per_output" only.
+    By default ``g = max(max l, 1 / min l)``, which is convex and does not depend on epsilon.
+    With a `lower`, g is the largest lift where the lower bound holds and infinite elsewhere.
+    Averages over outputs are not meaningful: scope "per_output" only.
 
     Parameters
     ----------
     lower : float, default=None
-        The bound on ``-log l``; None: the same as epsilon.
+        Bound on ``-log l``; None: the same as epsilon.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class Lip(_BoundedLifts):
         return self.lower is not None
 
     def budget(self, epsilon: float, share: float = 1.0) -> float:
-        """Not even an infinite epsilon allows a lift below `lower`: infinity is never accepted."""
+        """Finite with a `lower`: not even an infinite epsilon allows smaller lifts."""
         most = np.inf if self.lower is None else np.finfo(float).max
         return min(budget_with_tolerance(epsilon, share), most)
 
@@ -168,7 +168,7 @@ class Lip(_BoundedLifts):
             return np.maximum(largest, 1 / smallest)
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        """Taken of the bound exceeded most; of the clamped lift where a posterior is zero."""
+        """Gradient of the bound that is exceeded most; lifts of zero are clamped."""
         lifts = lift(posterior, prior)
         smallest = np.maximum(lifts.min(axis=-1), SMALLEST_LIFT)
         if self.lower is None:
@@ -189,7 +189,7 @@ class Lip(_BoundedLifts):
 
 
 def _smallest_lift(lower: float) -> float:
-    """Return the bound `lower` on lifts, with the tolerance that every budget has."""
+    """Return the smallest lift that `lower` allows, with the tolerance of budgets."""
     return exp(-budget_with_tolerance(lower))
 
 
@@ -203,10 +203,10 @@ def _lift_gradient(symbol: IntArray, prior: npt.ArrayLike) -> FloatArray:
 class Parity(ShippedMeasure):
     """Half the difference between the largest and the smallest lift.
 
-    ``P(y|s) = P(y) lift``, so the average over outputs bounds the total variation between what any
-    two groups get, and for two groups it is that. No classifier that is trained on the release, by
-    anyone, treats two groups more differently: their shares of any prediction differ by no more
-    (demographic parity).
+    ``P(y|s) = P(y) lift``, so the average over outputs bounds the total variation between the
+    releases of any two groups; if there are only two, it is equal. Whatever classifier is trained
+    on the release, the shares of its predictions differ by no more between two groups (demographic
+    parity).
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Parity(ShippedMeasure):
     name: ClassVar[str] = "parity"
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        # A group that does not occur is like any other: its lift is 1, which is in between.
+        # Groups that do not occur have a lift of 1, which lies between the other lifts.
         return np.ptp(lift(posterior, prior), axis=-1) / 2
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
@@ -231,7 +231,7 @@ class Parity(ShippedMeasure):
         return slope * (highest.astype(float) - lowest)
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
-        """Lifts that differ by at most 2 eps and are 1 on average are off by eps on average.
+        """Lifts within 2 eps of each other, 1 on average, deviate by at most eps on average.
 
         So the posterior is within a total variation of eps / 2 of the prior. And a group s that
         overtakes the most frequent one gains ``p_s (l_s - l) <= 2 eps p_s`` on it.

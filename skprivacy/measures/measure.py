@@ -1,11 +1,11 @@
-"""The protocol of measures, leakage per output and on average, and what a budget allows."""
+"""The protocol of measures; leakage per output and on average; posteriors within a budget."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,10 @@ SCOPES: tuple[Scope, ...] = ("per_output", "average")
 BUDGET_RTOL = 1e-9
 BUDGET_ATOL = 1e-12
 
-# Where a posterior is zero some measures have no tangent: gradients are taken at this lift.
+# Values, slopes and curvatures of a conjugate, one row each.
+Conjugate: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+
+# Gradients are taken at lifts of at least this: some measures have no tangent at zero.
 SMALLEST_LIFT = 1e-12
 
 
@@ -52,10 +55,10 @@ def expm1(value: float) -> float:
 
 
 class Measure(ABC):
-    """A convex function of the posterior, and its threshold.
+    """A convex function of the posterior, with a threshold.
 
-    Subclass it to bring a measure of your own: `value`, `subgradient`, `threshold` and
-    `inverse` are enough. ``value`` must be convex in the posterior and smallest at the prior.
+    Subclass it to define your own measure: `value`, `subgradient`, `threshold` and `inverse` are
+    enough. ``value`` must be convex in the posterior and smallest at the prior.
     `posterior` has shape (..., n_s), `prior` has shape (n_s,).
 
     Examples
@@ -82,13 +85,13 @@ class Measure(ABC):
     scopes: ClassVar[tuple[Scope, ...]] = SCOPES
     #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
     is_lift_box: ClassVar[bool] = False
-    #: Whether only the prior has the smallest value, so that epsilon = 0 means independence. Set
-    #: it for a measure of your own to have its optimum at epsilon = 0 certified too.
+    #: Whether only the prior has the smallest value, so that epsilon = 0 means independence. If
+    #: set, the optimum at epsilon = 0 is certified too.
     is_strict: ClassVar[bool] = False
-    #: Whether fusing groups of S never raises it. Set it for a measure of your own to learn how
-    #: far a budget lets the probability of a group move.
+    #: Whether merging groups of S never raises it. If set, reports say how far a budget lets the
+    #: probability of a group move.
     is_monotone: ClassVar[bool] = False
-    #: Whether t times as far from the prior is t^2 times as large: all budgets have one shape.
+    #: Whether a posterior t times as far from the prior has a value t^2 times as large.
     is_quadratic: ClassVar[bool] = False
 
     @abstractmethod
@@ -105,17 +108,17 @@ class Measure(ABC):
 
     @abstractmethod
     def inverse(self, value: FloatArray | float) -> FloatArray:
-        """Return the smallest epsilon that allows `value`: leakage on the eps scale."""
+        """Return the smallest epsilon that allows `value`: leakage on the scale of epsilon."""
 
     @property
     def jumps(self) -> bool:
-        """Whether the value jumps to infinity, so that no tangent tells where a budget ends."""
+        """Whether the value jumps to infinity: tangents then do not show where a budget ends."""
         return False
 
     def budget(self, epsilon: float, share: float = 1.0) -> float:
-        """Return the largest leakage that is accepted under `epsilon`.
+        """Return the largest accepted leakage: `epsilon` plus a `share` of the tolerance.
 
-        `share` < 1 leaves part of the tolerance for the rounding of later steps.
+        A share below 1 leaves room for the rounding of later steps.
 
         Examples
         --------
@@ -126,7 +129,7 @@ class Measure(ABC):
         return budget_with_tolerance(epsilon, share)
 
     def leakage(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the leakage of each posterior on the eps scale, of shape (...,).
+        """Return the leakage of each posterior on the scale of epsilon, of shape (...,).
 
         Examples
         --------
@@ -139,54 +142,46 @@ class Measure(ABC):
         return self.inverse(self.value(posterior, prior))
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float] | None:
-        """Return (low, high): the budget surely holds where ``low <= l - 1 <= high``.
+        """Return (low, high) such that ``low <= l - 1 <= high`` implies the budget.
 
-        None where the measure knows of no such bounds: they are then found from the data. These
-        are deviations from 1 rather than lifts, because floats cannot tell a lift of 1 + 1e-12
-        from one of 1 + 1.0001e-12.
+        None if no such bounds are known: they are then computed from the data. These are
+        deviations from 1 rather than lifts, because floats cannot distinguish a lift of
+        1 + 1e-12 from one of 1 + 1.0001e-12.
         """
         return None
 
     def information(self, epsilon: float) -> float:
-        """Return the largest I(S;Y) that a budget of epsilon on average allows.
-
-        Infinity where it is not known.
-        """
+        """Return the largest I(S;Y) that a budget on average allows; infinity if unknown."""
         return math.inf
 
     def advantage(self, epsilon: float, prior: FloatArray) -> float:
-        """Return how much more often than blindly S can be guessed from Y, at most.
-
-        It holds in any scope.
-        """
+        """Return a bound on the chance of guessing S from Y minus that without Y, in any scope."""
         return 1.0
 
     def curvature(self, largest_lift: float) -> float:
-        """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded.
+        """Return a k such that ``k KL(T) - g(T)`` is convex up to `largest_lift`.
 
-        Infinity where none is known. It makes bounds tighter where S is nearly a function of X.
+        Infinity if unknown. It tightens bounds where S is nearly a function of X.
         """
         return math.inf
 
-    def conjugate(
-        self, normals: FloatArray, prior: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    def conjugate(self, normals: FloatArray, prior: FloatArray) -> Conjugate | None:
         """Return ``sup over T of normal . T - g(T)`` for each row, its slope and its curvature.
 
-        The supremum is over distributions T, or over all T whose sum is 1. None where it is not
-        known or not smooth: then there are fewer ways to prove how good a mechanism is.
+        The supremum is over distributions T, or over all T whose sum is 1. None if it is unknown
+        or not smooth: then fewer bounds on the utility can be proven.
         """
         return None
 
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray] | None:
         """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
 
-        Only for polyhedral measures; None for the others.
+        None unless the measure is polyhedral.
         """
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name and parameters, from which `get_measure` makes an equal object.
+        """Return the name and parameters; `get_measure` turns them into an equal object.
 
         Examples
         --------
@@ -202,10 +197,7 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class ShippedMeasure(Measure):
-    """The shipped measures: frozen dataclasses that compare and print by their parameters.
-
-    They are on the scale of epsilon itself, unless they say otherwise.
-    """
+    """Base of the shipped measures: frozen dataclasses, by default on the scale of epsilon."""
 
     is_strict: ClassVar[bool] = True
     is_monotone: ClassVar[bool] = True
@@ -220,7 +212,7 @@ class ShippedMeasure(Measure):
         return {"name": self.name, **asdict(self)}
 
 
-# Leakage of a release: P(S|y), then g of each output, then a scope, then the scale of epsilon. ---
+# Leakage of a release: P(S|y), g of each output, worst or average, then the scale of epsilon. ----
 
 
 def posteriors(joint_with_y: FloatArray, p_y: FloatArray, prior: FloatArray) -> FloatArray:
@@ -233,20 +225,19 @@ def posteriors(joint_with_y: FloatArray, p_y: FloatArray, prior: FloatArray) -> 
 
 
 def output_values(measure: Measure, posteriors: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return g of each output, over the symbols of S that occur; posteriors : P(S|y) as rows."""
+    """Return g of each output, ignoring symbols of S that never occur; posteriors : P(S|y)."""
     return measure.value(posteriors[:, prior > 0], prior[prior > 0])
 
 
 def value_in(scope: Scope, values: FloatArray, p_y: FloatArray) -> float:
-    """Return g of a release from g of its outputs: the worst, or the average."""
+    """Return g of a release: the largest or the average over its outputs."""
     return float(values.max() if scope == "per_output" else p_y @ values)
 
 
 def leakage_in(scope: Scope, measure: Measure, values: FloatArray, p_y: FloatArray) -> float:
-    """Return the leakage of a release from g of its outputs.
+    """Return the leakage of a release from g of its outputs; NaN if the scope is meaningless.
 
-    On average it is the leakage of the mean of g, never the mean of the leakages; NaN for a
-    measure without an average.
+    On average it is the leakage of the mean of g, never the mean of the leakages.
     """
     if scope == "average" and "average" not in measure.scopes:
         return float("nan")
@@ -265,18 +256,17 @@ def leakage_of(scope: Scope, measure: Measure, p_sx: FloatArray, channel: FloatA
     return leakage_unchanged(scope, measure, p_sx @ channel)
 
 
-# How far a budget lets the probability of a group move. ------------------------------------------
+# How far a budget lets the probability of a group of S move. -------------------------------------
 #
-# Of all posteriors with ``P(s|y) = a`` the one that scales the other groups together leaks the
-# least, because fusing groups never adds leakage. So the probabilities that a budget allows are
-# those for which the posterior ``(a, 1 - a)`` of two groups, with the prior ``(p, 1 - p)``, is
-# within it.
+# Of all posteriors with ``P(s|y) = a``, the one that scales all other groups alike leaks least,
+# because merging groups never adds leakage. So a budget allows a if it allows the posterior
+# ``(a, 1 - a)`` of two groups with the prior ``(p, 1 - p)``.
 
 
 def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> FloatArray:
-    """Return (low, high) of each P(s|y) that a budget for every output allows, as rows.
+    """Return the range (low, high) of each P(s|y) under a budget per output, as rows.
 
-    From 0 to 1 for a measure of which it is not known that fusing groups adds nothing.
+    (0, 1) unless the measure is monotone.
     """
     if not measure.is_monotone:
         return np.tile([0.0, 1.0], (len(prior), 1))
@@ -285,7 +275,7 @@ def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> Flo
 
 
 def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float) -> BoolArray:
-    """Whether such a budget lets each P(s|y) reach a share; False where it is not known."""
+    """Whether a budget per output lets each P(s|y) reach `share`; False if unknown."""
     if not measure.is_monotone:
         return np.zeros(len(prior), bool)
     limit = measure.budget(epsilon)
@@ -293,14 +283,14 @@ def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float)
 
 
 def _is_allowed(measure: Measure, p: float, limit: float, a: float) -> bool:
-    """Whether a probability may move from p to a."""
-    if p in (0.0, 1.0):  # a group that does not occur, or is all there is, stays so
+    """Whether the probability of a group may move from p to a."""
+    if p in (0.0, 1.0):  # nothing can change
         return a == p
     return bool(measure.leakage(np.array([a, 1 - a]), np.array([p, 1 - p])) <= limit)
 
 
 def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
-    """Return the furthest allowed probability from p toward an end, rounded outward."""
+    """Return the furthest allowed probability from p toward `end`, rounded outward."""
     if _is_allowed(measure, p, limit, end):
         return end
     inside, outside = p, end

@@ -1,7 +1,7 @@
 """Several secrets stacked into one measure, for budgets per output.
 
-S is "one of the secrets, drawn at random, and its value": its distributions are those of the
-secrets, one below the other, and so are its lifts. Each secret has its own scale.
+S is the pair (a secret drawn at random, its value): its distributions and lifts are those of the
+secrets, one below the other. Each secret has its own scale.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One secret in a stack: what an output says about it, in units of what it may say.
+    """One secret in a stack; its leakage as a share of what its budget allows.
 
-    measure : of leakage; rows : of the stack; share : their probability; reference : the prior
-    that posteriors are compared with; kept : which of its groups the rows are, None for all;
-    start : g of an output that says nothing, or the least that it is on average; scale : how much
-    more than that is allowed; tilt : a gradient that is subtracted, None for none.
+    rows : its rows in the stack; share : their probability; reference : the prior that posteriors
+    are compared with; groups : the groups that the rows stand for, None for all; start : g of an
+    output that reveals nothing, or its least average; scale : how much more than `start` is
+    allowed; tilt : a gradient that is subtracted, None for none.
     """
 
     measure: Measure
     rows: slice
     share: float
     reference: FloatArray
-    kept: IntArray | None
+    groups: IntArray | None
     start: float
     scale: float
     tilt: FloatArray | None = None
 
     def value(self, stack: FloatArray) -> FloatArray:
-        """Return the share of the scale that each of some posteriors takes."""
+        """Return the share of the scale that each posterior uses."""
         posterior = self._posterior(stack)
         values = self.measure.value(posterior, self.reference) - self.start
         if self.tilt is not None:
@@ -44,28 +44,28 @@ class Block:
         return values / self.scale
 
     def subgradient(self, stack: FloatArray) -> FloatArray:
-        """Return a gradient with respect to the rows of this secret."""
+        """Return a gradient in the rows of this secret."""
         gradient = self.measure.subgradient(self._posterior(stack), self.reference)
         if self.tilt is not None:
             gradient = gradient - self.tilt
-        gradient = gradient if self.kept is None else gradient[..., self.kept]
+        gradient = gradient if self.groups is None else gradient[..., self.groups]
         return gradient / (self.share * self.scale)
 
     def _posterior(self, stack: FloatArray) -> FloatArray:
-        own = np.asarray(stack)[..., self.rows] / self.share
-        if self.kept is None:
-            return own
-        whole = np.zeros((*own.shape[:-1], len(self.reference)))
-        whole[..., self.kept] = own
-        return whole
+        rows = np.asarray(stack)[..., self.rows] / self.share
+        if self.groups is None:
+            return rows
+        posterior = np.zeros((*rows.shape[:-1], len(self.reference)))
+        posterior[..., self.groups] = rows
+        return posterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stacked(Measure):
-    """The secret that takes most of what it may take, or a weighted sum over secrets.
+    """The largest share of its budget that any secret uses, or a weighted sum over secrets.
 
-    An epsilon of 1 is the budget of all of them. blocks : the secrets; weights : None for the
-    largest share; implied : deviations of lifts that are surely within the budget, if known.
+    An epsilon of 1 is the budget of every secret. blocks : the secrets; weights : None for the
+    largest share; implied : `implied_deviations` at epsilon = 1, None if unknown.
     """
 
     blocks: Sequence[Block]
@@ -78,8 +78,8 @@ class Stacked(Measure):
 
     @property
     def is_strict(self) -> bool:  # type: ignore[override]
-        """Whether only independence leaks nothing; not so where priors are not the centre."""
-        is_centred = all(block.kept is None for block in self.blocks)
+        """Whether only independence leaks nothing: not on a stratum, whose centre is not P(S)."""
+        is_centred = all(block.groups is None for block in self.blocks)
         every = self.weights is None or bool((self.weights > 0).all())
         return is_centred and every and all(block.measure.is_strict for block in self.blocks)
 
@@ -97,7 +97,7 @@ class Stacked(Measure):
         return np.stack([block.value(posterior) for block in self.blocks])
 
     def subgradient(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the subgradient of the secret that is exceeded most, or the weighted sum."""
+        """Return the subgradient of the secret with the largest share, or the weighted sum."""
         posterior = np.asarray(posterior, float)
         if self.weights is None:
             worst = self._shares(posterior).argmax(axis=0)
@@ -119,8 +119,8 @@ class Stacked(Measure):
         return self.implied if epsilon == 1 else None
 
     def curvature(self, largest_lift: float) -> float:
-        """Of a sum over secrets: the KL of the stack is the mean of those of the secrets."""
-        if self.weights is None or any(block.kept is not None for block in self.blocks):
+        """For weighted sums: the KL of the stack is the mean KL of the secrets."""
+        if self.weights is None or any(block.groups is not None for block in self.blocks):
             return np.inf
         used = [(b, w) for b, w in zip(self.blocks, self.weights, strict=True) if w > 0]
         return max(w * b.measure.curvature(largest_lift) / (b.scale * b.share) for b, w in used)

@@ -1,7 +1,7 @@
 """Mechanisms: channels that provably keep the budget of every secret, with all their figures."""
 
 from ..channels import Channel
-from ..describing import name_of_secret
+from ..describing.numbers import name_of_secret
 from .guarantee import (
     FAR_ABOVE,
     USUAL_CONFIDENCE,

@@ -13,7 +13,7 @@ from .._numerics import one_thread
 from .._typing import FloatArray, IntArray, Labels, Scope, Seed
 from .._validation import check_confidence, check_real
 from ..channels import OWNER, ROW_TOLERANCE, Channel, Frozen, check_labels, of_channel
-from ..describing import limit
+from ..describing.numbers import limit
 from ..joint import as_joint, readonly
 from ..measures import Measure, check_scope, lift
 from ..measures.measure import leakage_in, may_reach, output_values, posterior_ranges, posteriors

@@ -15,7 +15,8 @@ from .._json import Place, label_key, read_document, write_document
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import about, message
 from ..channels import OWNER, Channel, doc_of, of_channel
-from ..describing import ReleaseSummary, limit
+from ..describing import ReleaseSummary
+from ..describing.numbers import limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import Joint, as_joint, confidence_of_each
 from ..measures import Measure, get_measure

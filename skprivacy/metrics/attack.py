@@ -1,4 +1,4 @@
-"""Attack a release with trained models, and read the figures with care."""
+"""Attack a release: how well trained models guess S from it."""
 
 from __future__ import annotations
 
@@ -41,20 +41,19 @@ TOGETHER = "released and remainder"
 
 
 def attack_notes(attacks: pd.DataFrame) -> list[str]:
-    """Return sentences about figures of `audit` that look better than they are.
+    """Return notes on figures of `audit` that look better than they are.
 
     >>> table = pd.DataFrame({"attacked": ["released"], "advantage": [-0.013]})
     >>> attack_notes(table)[0][:52]
     'An advantage below zero, here down to -1.3 points, i'
     """
-    # In tenths of a point: smaller differences are not seen.
+    # Rounded to tenths of a point, as they are printed.
     notes, smallest = [], attacks["advantage"].min()
     if not round(smallest, 3) >= 0:
         notes.append(
             f"An advantage below zero, here down to {in_points(smallest)}, is noise: the attacker "
-            f"took chance in the rows it learned from for a pattern, and on rows that it had not "
-            f"seen was right less often than a blind guess. Read it as zero; it is no sign of "
-            f"protection."
+            f"fitted chance patterns in its training rows, and on held-out rows was right less "
+            f"often than a blind guess. Read it as zero; it is no sign of protection."
         )
     best = attacks.groupby("attacked", sort=False)["advantage"].max()
     if TOGETHER not in best:
@@ -63,15 +62,11 @@ def attack_notes(attacks: pd.DataFrame) -> list[str]:
     name, largest, together = parts.idxmax(), parts.max(), best[TOGETHER]
     if not round(largest, 3) <= max(round(together, 3), 0):
         notes.append(
-            f'Together, the columns give away no less than any of them: "{TOGETHER}" counts as '
-            f'{in_points(largest)}, the advantage of "{name}" alone, and not as the '
-            f"{in_points(together)} that were measured: the other columns, or chance, misled the "
-            f"attackers."
+            f'Together, columns reveal at least as much as any of them alone. Read "{TOGETHER}" '
+            f'as {in_points(largest)}, the advantage of "{name}" alone, not as the measured '
+            f"{in_points(together)}: the other columns, or chance, misled the attackers."
         )
     return notes
-
-
-# The attacker's view: how well S can be guessed from what is released.
 
 
 Attacker: TypeAlias = BaseEstimator | dict[str, BaseEstimator]
@@ -81,13 +76,13 @@ Splits: TypeAlias = int | BaseCrossValidator | BaseShuffleSplit | Iterable[Any]
 _MOST_CATEGORIES = 255
 _MANY_ROWS = 20_000
 
-# With as many rows, and in the smallest group, boosting puts a tenth of the rows aside to see when
-# it has learned enough: it guesses better, and takes a fraction of the time.
+# With at least this many rows, in all and in the smallest group, boosting stops early by the loss
+# on a tenth of them: it guesses better, and takes a fraction of the time.
 _ENOUGH_ROWS, _ENOUGH_OF_EACH = 2000, 20
 
 
 class BayesTable(ClassifierMixin, BaseEstimator):
-    """Guess the value seen most often with the same row; for unseen rows, the commonest value.
+    """Guess the class seen most often with the same row; for unseen rows, the commonest class.
 
     With enough rows, no attacker does better on a column with few values.
 
@@ -99,7 +94,7 @@ class BayesTable(ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Count how often each value occurs with each row."""
+        """Count how often each class occurs with each distinct row."""
         codes, self._rows = coded(np.asarray(X), "X")
         self.classes_, targets = np.unique(np.asarray(y), return_inverse=True)
         counts = count_pairs(targets, codes, None)
@@ -124,32 +119,29 @@ def audit(
     cv: Splits = 5,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Attack a release, and report how much better S can be guessed from it than blindly.
-
-    Classifiers are trained to predict S, and judged on rows they have not seen.
+    """Train classifiers to guess S from a release, and compare them with a blind guess.
 
     Parameters
     ----------
     released : array-like or frame
-        The released columns, taken together, with those that were published beside them under the
-        budget; they may come from several releases of the same rows.
+        The released columns, with those published beside them under the budget. They are attacked
+        together, and may come from several releases of the same rows.
     sensitive : array-like or frame
         S of the same rows.
     raw : array-like or frame, default=None
         The columns before they were replaced, for comparison.
     mechanism : Mechanism, Guarantee or PrivacyFunnelTransformer, default=None
-        What released them. It adds the accuracy of the best attacker under the joint distribution
-        of the design, and the most that the budget allows, if `released` is one release of it and
-        `sensitive` is what it protects. A transformer knows its secret by the names of the
-        columns: another column of `fit` is not the secret, even if it has the same values. What
-        has no name, or a new one, is taken as the only secret. Of several, the figures are those
-        of the one whose columns `sensitive` has, or of all together.
+        What released them. Adds exact figures if `released` is a single release of it and
+        `sensitive` is what it protects. A transformer knows its secret by column names: another
+        column of `fit` is not the secret, even with the same values, while unnamed or renamed
+        columns are taken as the only secret. With several secrets, the figures are about the one
+        with the columns of `sensitive`, or about all together.
     remainder : array-like or frame, default=None
-        The columns that are published alongside the released ones. They are attacked one by one,
-        and together with the release: what they give away, the release cannot protect.
+        Columns published alongside, outside of the budget. They are attacked one by one, and
+        together with the release.
     attacker : classifier or dict of classifiers, default=None
-        None: histogram gradient boosting, and a table of the S seen most often with each row.
-        They get categories as codes.
+        They get categories as codes. None: histogram gradient boosting, and a table of the S seen
+        most often with each row.
     cv : int, splitter or iterable, default=5
         As in `sklearn.model_selection.cross_val_predict`; for an int, rows are shuffled.
     confidence : float, default=0.95
@@ -162,17 +154,16 @@ def audit(
 
         - `attacked`: "raw", "released", "released and remainder", or a column of the remainder;
         - `attacker`;
-        - `accuracy`, that of its guesses on held-out rows, and `blind`, that of always guessing
+        - `accuracy` of its guesses on held-out rows, and `blind`, the accuracy of always guessing
           the commonest S;
-        - `advantage`, the difference, with its interval `low` to `high`. It can be zero even
-          though S leaks: if one group is so common that no released value makes another likelier.
-          Below zero it is noise, and counts as zero;
-        - `bayes_accuracy` and `advantage_bound`, where the columns are one release of the
-          mechanism: the accuracy of the best attacker under the joint distribution of the
-          design, ``sum_y max_s P(s,y)``, and the largest advantage that the budget allows.
+        - `advantage`, the difference, with its interval `low` to `high`. It can be zero although S
+          leaks, if one group is so common that no released value makes another likelier. Below
+          zero it is noise, and counts as zero;
+        - `bayes_accuracy` and `advantage_bound`: the accuracy of the best attacker under the joint
+          distribution of the design, ``sum_y max_s P(s,y)``, and the largest advantage that the
+          budget allows. NaN unless the columns are a single release of the mechanism.
 
-        ``attrs["notes"]`` are sentences about figures that look better than they are: advantages
-        below zero, and columns that seem to give away less together than one of them alone.
+        ``attrs["notes"]`` lists notes on figures that look better than they are.
 
     Examples
     --------
@@ -194,12 +185,27 @@ def audit(
     if len(values) < 2:
         raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
-    is_split_evenly = isinstance(cv, numbers.Integral)
     is_enough = len(target) >= _ENOUGH_ROWS and np.bincount(target).min() >= _ENOUGH_OF_EACH
-    attackers = _attackers(owner, attacker, bool(is_split_evenly and is_enough))
+    stops_early = isinstance(cv, numbers.Integral) and bool(is_enough)
+    attackers = _attackers(owner, attacker, stops_early)
     exact = _exact(views["released"], sensitive, mechanism, owner)
-    if is_split_evenly:
-        _check_groups(target, int(cv))  # type: ignore[arg-type]
+    report = pd.DataFrame(_attacks(views, attackers, target, cv, confidence))
+    for column, figure in exact.items():
+        report[column] = np.where(report["attacked"] == "released", figure, np.nan)
+    report.attrs["notes"] = attack_notes(report)
+    return report
+
+
+def _attacks(
+    views: dict[str, dict[Hashable, pd.Series]],
+    attackers: dict[str, BaseEstimator],
+    target: IntArray,
+    cv: Splits,
+    confidence: float,
+) -> list[dict[str, Any]]:
+    """Return the figures of each attacker on each view."""
+    if isinstance(cv, numbers.Integral):
+        _check_groups(target, int(cv))
         cv = StratifiedKFold(cv, shuffle=True, random_state=0)  # tables are often sorted
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
@@ -210,29 +216,24 @@ def audit(
             table, is_category = _encoded(columns)
             for name, classifier in attackers.items():
                 doing(f"attacking {len(rows) + 1} of {len(views) * len(attackers)}")
-                told = _told(classifier, table, is_category, len(values))
-                guesses = cross_val_predict(told, table, target, cv=splits)
+                fresh = _with_categories(classifier, table, is_category, target.max() + 1)
+                guesses = cross_val_predict(fresh, table, target, cv=splits)
                 figures = _figures(guesses == target, blind, confidence)
                 rows.append({"attacked": view, "attacker": name, **figures})
-    report = pd.DataFrame(rows)
-    for column, figure in exact.items():
-        report[column] = np.where(report["attacked"] == "released", figure, np.nan)
-    report.attrs["notes"] = attack_notes(report)
-    return report
+    return rows
 
 
 def _views(
     released: ColumnsLike, raw: ColumnsLike | None, remainder: ColumnsLike | None, n_rows: int
 ) -> dict[str, dict[Hashable, pd.Series]]:
-    """Return what the attackers see: ``{name: columns}``."""
+    """Return the sets of columns to attack, by their names in the report."""
     views = {} if raw is None else {"raw": as_columns(raw, "raw")}
     views["released"] = as_columns(released, "released")
     if remainder is not None:
         others = as_columns(remainder, "remainder")
-        views[TOGETHER] = views["released"] | {
-            f"remainder: {name}": column for name, column in others.items()
-        }
-        views |= {f"remainder: {name}": {name: column} for name, column in others.items()}
+        others = {f"remainder: {name}": column for name, column in others.items()}
+        views[TOGETHER] = views["released"] | others
+        views |= {name: {name: column} for name, column in others.items()}
     for view, columns in views.items():
         for column in columns.values():
             if len(column) != n_rows:
@@ -251,11 +252,11 @@ def _attackers(
         boosting = HistGradientBoostingClassifier(random_state=0, early_stopping=when)
         return {"gradient boosting": boosting, "Bayes table": BayesTable()}
     attackers = attacker if isinstance(attacker, dict) else {type(attacker).__name__: attacker}
-    are_fine = all(
+    are_valid = all(
         hasattr(each, "fit") and not isinstance(each, type) and is_classifier(each)
         for each in attackers.values()
     )
-    if not attackers or not are_fine:
+    if not attackers or not are_valid:
         requirement = "a classifier, a dict of classifiers, or None"
         raise TypeError(message(owner, "attacker", requirement, attacker))
     return attackers
@@ -278,7 +279,7 @@ def _check_groups(target: IntArray, n_splits: int) -> None:
 
 
 def _encoded(columns: dict[Hashable, pd.Series]) -> tuple[FloatArray, BoolArray]:
-    """Return columns as a matrix of numbers, and which are categories."""
+    """Return columns as a matrix of numbers, and whether each is categorical."""
     encoded, is_category = [], []
     for column in columns.values():
         column = column.reset_index(drop=True)
@@ -295,13 +296,13 @@ def _encoded(columns: dict[Hashable, pd.Series]) -> tuple[FloatArray, BoolArray]
     return np.column_stack(encoded), np.array(is_category)
 
 
-def _told(
+def _with_categories(
     classifier: BaseEstimator, table: FloatArray, is_category: BoolArray, n_groups: int
 ) -> BaseEstimator:
-    """Return a fresh classifier that is told which columns are categories, if it can be.
+    """Return a clone; boosting is told which columns are categorical.
 
-    If a column has too many categories for boosting, they are encoded by how often each group
-    occurs with them, within each fold, and by their order.
+    Columns with too many categories for boosting are target-encoded within each fold, and passed
+    as numbers as well.
     """
     classifier = clone(classifier)
     if not isinstance(classifier, HistGradientBoostingClassifier):
@@ -319,7 +320,7 @@ def _told(
 
 
 def _figures(right: BoolArray, blind: BoolArray, confidence: float) -> dict[str, float]:
-    """Return the accuracy, and the advantage over the blind guess on the same rows."""
+    """Return the accuracy, and the advantage over a blind guess on the same rows."""
     difference = right.astype(float) - blind
     advantage, n, tail = difference.mean(), len(difference), (1 - confidence) / 2
     # Differences that no row shows are still possible: the rule of three.
@@ -339,7 +340,7 @@ def _exact(
     mechanism: Mechanism | Guarantee | PrivacyFunnelTransformer | None,
     owner: str,
 ) -> dict[str, float]:
-    """Return what the best attacker reaches under the joint of the design, and the bound.
+    """Return the accuracy of the best attacker under the joint of the design, and the bound.
 
     NaN unless these columns are one release of the mechanism, and this S is what it protects.
     """
@@ -357,6 +358,6 @@ def _exact(
         return unknown
     return {
         "bayes_accuracy": found.attacker_accuracy,
-        # No budget bounds what is known about several secrets together.
+        # No budget bounds the leakage about several secrets together.
         "advantage_bound": found.advantage_bound if isinstance(found, Guarantee) else np.nan,
     }

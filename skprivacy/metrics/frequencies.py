@@ -19,21 +19,6 @@ from ..tables.frames import are_made_up, coded
 from ..transformer import PrivacyFunnelTransformer
 
 
-def outputs_and_mechanism(
-    released: ColumnsLike,
-    mechanism: Mechanism | PrivacyFunnelTransformer,
-    owner: str,
-) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism, and the output of each released row."""
-    if isinstance(mechanism, PrivacyFunnelTransformer):
-        fitted = fitted_of(mechanism)
-        return fitted.mechanism, outputs_of(fitted, released, mechanism.output)
-    if not isinstance(mechanism, Mechanism):
-        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
-        raise TypeError(message(owner, "mechanism", requirement, mechanism))
-    return mechanism, _outputs(released, mechanism.y_labels, owner)
-
-
 def _outputs(released: ColumnsLike, y_labels: Labels, owner: str) -> IntArray:
     """Return the output of each released row."""
     codes, values = coded(released, "released")
@@ -56,10 +41,10 @@ def one_release(
     mechanism: Mechanism | Guarantee | PrivacyFunnelTransformer,
     owner: str,
 ) -> Leakage:
-    """Return what leaks about this S, if these columns are one release of a mechanism.
+    """Return the leakage about S, if the released columns are one release of a mechanism.
 
-    released, sensitive : dicts of columns. If they are not, raise a `ValueError`. Of several
-    secrets it is the one that these columns are, or all of them together.
+    Otherwise, raise a `ValueError`. With several secrets, the one with these sensitive columns is
+    meant, or all of them together.
     """
     table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})
     if isinstance(mechanism, PrivacyFunnelTransformer):
@@ -82,7 +67,7 @@ def one_release(
 def _protected(
     fitted: Fitted, training: Training, sensitive: dict[Hashable, pd.Series]
 ) -> Leakage:
-    """Return what leaks about the secret that some columns are, or about all of them together."""
+    """Return the leakage about the secret with these columns, or about all secrets together."""
     mechanism, names = fitted.mechanism, list(training.names)
     is_other = any(name in (fitted.roles.names or ()) and name not in names for name in sensitive)
     is_only = len(mechanism.secrets) == 1 or are_made_up(names)
@@ -104,13 +89,10 @@ def _protected(
     return mechanism.together
 
 
-# The distribution of X from rows of Y: unbiased frequencies, which released counts are not.
-
-
 # Singular values of the channel below this share of the largest indicate linear dependence.
 _DEPENDENT = 1e-10
 
-# A symbol of X is determined if the residual of its unit vector is smaller than this.
+# A symbol of X can be estimated if the residual of its unit vector is smaller than this.
 _DETERMINED = 1e-8
 
 
@@ -120,13 +102,13 @@ def estimate_distribution(
     *,
     by: ColumnsLike | None = None,
 ) -> pd.DataFrame:
-    """Return unbiased frequencies of X, from released rows.
+    """Estimate the frequencies of X without bias, from released rows.
 
-    Counts of released values are biased toward each other by the noise: ``P(Y) = P(Y|X) P(X)``.
-    Solving for P(X) gives estimates without bias but with larger standard errors; they can be
-    negative. Where the channel merges symbols, no estimate can tell them apart: these are NaN.
-    The errors are those of P(X) in the population that the rows were drawn from. Rows whose X was
-    unknown to `fit` are draws from P(Y) of the design, and pull the estimates toward it.
+    The noise biases counts of released values toward each other: ``P(Y) = P(Y|X) P(X)``. Solving
+    for P(X) gives unbiased estimates with larger standard errors; they can be negative. Symbols
+    that the channel merges cannot be told apart: their estimates are NaN. Standard errors are
+    those for the population the rows were drawn from. Rows whose X was unknown to `fit` are draws
+    from P(Y) of the design, and pull the estimates toward it.
 
     Parameters
     ----------
@@ -136,9 +118,9 @@ def estimate_distribution(
     mechanism : PrivacyFunnelTransformer or Mechanism
         What released them.
     by : array-like or frame, default=None
-        Another column of the same rows, or several taken jointly: their cross table with X is
-        returned. It must not have influenced the noise. (Columns that were published beside the
-        release have; they are part of X here, whose symbols are pairs with them.)
+        Another column of the same rows, or several taken jointly, to cross-tabulate with X. It
+        must not have influenced the noise. (Columns published beside the release have; they are
+        part of X here, whose symbols are pairs with them.)
 
     Returns
     -------
@@ -162,48 +144,43 @@ def estimate_distribution(
     2  2      0.19            0.01
     """
     owner = "estimate_distribution"
-    mechanism, outputs = outputs_and_mechanism(released, mechanism, owner)
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        fitted = fitted_of(mechanism)
+        outputs = outputs_of(fitted, released, mechanism.output)
+        mechanism = fitted.mechanism
+    elif isinstance(mechanism, Mechanism):
+        outputs = _outputs(released, mechanism.y_labels, owner)
+    else:
+        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
+        raise TypeError(message(owner, "mechanism", requirement, mechanism))
     inverse, known = _left_inverse(mechanism)
     labels = pd.Index(mechanism.x_labels, name="x", tupleize_cols=False)
     n_y, n_rows = len(mechanism.y_labels), len(outputs)
     if not n_rows:
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
-    if by is None:
-        shares = np.bincount(outputs, minlength=n_y) / n_rows
+
+    def estimates(of: IntArray) -> pd.DataFrame:
+        shares = np.bincount(of, minlength=n_y) / n_rows
         return _estimates(inverse, known, shares, n_rows, labels)
+
+    if by is None:
+        return estimates(outputs)
     groups, values = coded(by, "by")
     if len(groups) != len(outputs):
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: released has "
             f"{len(outputs)} rows, by has {len(groups)}."
         )
-    tables = {
-        value: _estimates(
-            inverse,
-            known,
-            np.bincount(outputs[groups == group], minlength=n_y) / n_rows,
-            n_rows,
-            labels,
-        )
-        for group, value in enumerate(values)
-    }
-    return _cross_table(tables, labels)
-
-
-def _cross_table(tables: dict[Hashable, pd.DataFrame], labels: pd.Index) -> pd.DataFrame:
-    """Return tables of estimates as one, indexed by the symbol and the other value."""
-    pairs = pd.MultiIndex.from_arrays(
-        [
-            np.tile(np.array([*labels, None], object)[:-1], len(tables)),
-            np.repeat(np.array([*tables, None], object)[:-1], len(labels)),
-        ],
-        names=["x", "by"],
-    )
-    return pd.concat(tables.values()).set_axis(pairs)
+    tables = {value: estimates(outputs[groups == i]) for i, value in enumerate(values)}
+    # Arrays of objects, which keep tuples whole.
+    x, other = (np.array([*each, None], object)[:-1] for each in (labels, tables))
+    pairs = [np.tile(x, len(tables)), np.repeat(other, len(labels))]
+    index = pd.MultiIndex.from_arrays(pairs, names=["x", "by"])
+    return pd.concat(tables.values()).set_axis(index)
 
 
 def _left_inverse(mechanism: Mechanism) -> tuple[FloatArray, BoolArray]:
-    """Return A with ``A P(Y) = P(X)``, and which symbols of X it determines.
+    """Return A with ``A P(Y) = P(X)``, and whether it determines each symbol of X.
 
     Outputs are weighted by their expected errors under P(X) of the design.
     """
@@ -221,7 +198,7 @@ def _left_inverse(mechanism: Mechanism) -> tuple[FloatArray, BoolArray]:
 def _estimates(
     inverse: FloatArray, known: BoolArray, shares: FloatArray, n: int, labels: pd.Index
 ) -> pd.DataFrame:
-    """Return estimates and standard errors: shares of a multinomial, multiplied by a matrix."""
+    """Return estimates and standard errors: multinomial shares times a matrix."""
     estimate = inverse @ shares
     with np.errstate(divide="ignore", invalid="ignore"):  # one row tells nothing about its error
         variance = (inverse**2 @ shares - estimate**2) / np.float64(n - 1)

@@ -1,4 +1,4 @@
-"""Mutual information of two columns of samples, and how well it is known."""
+"""Mutual information of two columns of samples, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..utilities import entropy
 
 _DRAWS = 200  # of tables
 
-# A variance below this share of the squared mean is that of a single possible table.
+# With a variance below this share of the squared mean, there is only one possible table.
 _CONSTANT = 1e-6
 
 _ROOT_RTOL = 1e-9  # of a noncentrality
@@ -59,19 +59,19 @@ def mutual_information_interval(
     """Return a confidence interval for I(S;Y) in nats.
 
     It is designed to cover the truth at least as often as it claims, even near zero. It spans
-    three other intervals: that of the likelihood ratio, 2n times the plain estimate, which near
-    independence is noncentral chi-squared with noncentrality 2n I(S;Y), with the degrees of
-    freedom and the scale that tables with the same margins have by chance; that of the jackknife,
-    for columns that depend strongly on each other; and that of the posterior with half a row
-    added to every cell, for rare values. Where a column shows only one value, it allows for
-    another that n rows did not show.
+    three intervals: from the likelihood ratio, 2n times the plain estimate, which near
+    independence is noncentral chi-squared with noncentrality 2n I(S;Y), with degrees of freedom
+    and scale taken from random tables with the same margins; from the jackknife, for columns that
+    depend strongly on each other; and from the posterior with half a row added to every cell, for
+    rare values. If a column shows only one value, the interval allows for another that n rows did
+    not show.
 
     Parameters
     ----------
     s, y : array-like or frame of n_samples rows
         As in `mutual_information`.
     confidence : float, default=0.95
-        The share of such intervals that contain the truth.
+        The share of intervals that should contain the true value.
     random_state : int, Generator or None, default=0
         The seed for drawing the tables.
 
@@ -95,7 +95,7 @@ def mutual_information_interval(
 
 
 def plain(counts: CountArray) -> FloatArray:
-    """Return the mutual information of the empirical joint distribution of tables of counts."""
+    """Return the plug-in estimates of mutual information for tables of counts."""
     n = counts.sum(axis=(-1, -2))
     margins = (xlogy(m, m).sum(axis=-1) for m in (counts.sum(axis=-1), counts.sum(axis=-2)))
     information = xlogy(counts, counts).sum(axis=(-1, -2)) - sum(margins) + xlogy(n, n)
@@ -103,10 +103,7 @@ def plain(counts: CountArray) -> FloatArray:
 
 
 def jackknife(counts: CountArray) -> tuple[float, float]:
-    """Return the estimate corrected by leaving out one row at a time, and its variance.
-
-    Rows of one cell are alike, so there are only as many sums to update as cells.
-    """
+    """Return the leave-one-out estimate and its variance, with one term per cell of the table."""
     n = counts.sum()
     s, y = np.nonzero(counts)
     cell, of_s, of_y = counts[s, y], counts.sum(axis=1)[s], counts.sum(axis=0)[y]
@@ -122,31 +119,29 @@ def jackknife(counts: CountArray) -> tuple[float, float]:
 
 
 def chance_tables(counts: CountArray, n_tables: int, random_state: Seed) -> CountArray:
-    """Return tables with the same margins, as they arise when S is permuted."""
+    """Return random tables with the same margins, as permutations of S give them."""
     margins = counts.sum(axis=1).astype(int), counts.sum(axis=0).astype(int)
     return random_table(*margins, seed=random_state).rvs(n_tables)
 
 
 def interval(counts: CountArray, confidence: float, random_state: Seed) -> tuple[float, float]:
-    """Return a confidence interval of the mutual information from a table of counts."""
+    """Return a confidence interval for the mutual information of a table of counts."""
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rng, tail = np.random.default_rng(random_state), (1 - confidence) / 2
     if min(counts.shape) == 1:
-        return 0.0, _hidden(counts.sum(), tail)
+        # The largest entropy of a column that shows only one value in n rows:
+        share = -np.expm1(np.log(tail) / counts.sum())  # (1 - share)^n = tail
+        return 0.0, float(entropy(np.array([share, 1 - share])) if share < 0.5 else np.log(2))
     by_chance = plain(chance_tables(counts, _DRAWS, rng))
+    estimate, variance = jackknife(counts)
+    reach = norm.ppf(1 - tail) * np.sqrt(variance)
     intervals = [
         _by_ratio(counts, tail, by_chance),
-        _by_jackknife(counts, tail),
+        [estimate - reach, estimate + reach],
         _by_posterior(counts, tail, by_chance.mean(), rng),
     ]
     lows, highs = zip(*intervals, strict=True)
     return float(max(0.0, min(lows))), float(max(highs))
-
-
-def _hidden(n: int, tail: float) -> float:
-    """Return the largest entropy of a column that has shown only one value in n rows."""
-    share = -np.expm1(np.log(tail) / n)  # (1 - share)^n = tail
-    return float(entropy(np.array([share, 1 - share])) if share < 0.5 else np.log(2))
 
 
 def _by_ratio(counts: CountArray, tail: float, by_chance: FloatArray) -> list[float]:
@@ -161,18 +156,12 @@ def _by_ratio(counts: CountArray, tail: float, by_chance: FloatArray) -> list[fl
     return [scale * _noncentrality(ratio, freedom, share) / (2 * n) for share in shares]
 
 
-def _by_jackknife(counts: CountArray, tail: float) -> tuple[float, float]:
-    estimate, variance = jackknife(counts)
-    reach = norm.ppf(1 - tail) * np.sqrt(variance)
-    return estimate - reach, estimate + reach
-
-
 def _by_posterior(
     counts: CountArray, tail: float, bias: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Return quantiles over joints, with half a row added to every cell: for small groups.
+    """Return quantiles over the posterior with half a row added to every cell: for small groups.
 
-    The estimate is too large by the bias, and joints around it by the same amount again.
+    The plain estimate is too large by the bias, and draws around it by the same amount again.
     """
     tables = rng.gamma(counts + 0.5, size=(_DRAWS, *counts.shape))
     return np.quantile(plain(tables), [tail, 1 - tail]) - 2 * bias

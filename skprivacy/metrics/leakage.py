@@ -1,7 +1,7 @@
 """Leakage of a released column about a sensitive one, in samples and in the population.
 
 A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. With few rows, even a
-column that has nothing to do with S seems to leak: `leakage_report` shows by how much.
+column that is independent of S seems to leak: `leakage_report` shows by how much.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _METRICS = {
 }
 
 
-# The columns of a report.
+# The columns of a report, by scope.
 _SCOPES: dict[Scope, str] = {"average": "average", "per_output": "worst_output"}
 
 
 def leakage(
     s: ColumnsLike, y: ColumnsLike, *, measure: str | Measure = "kl", scope: Scope = "per_output"
 ) -> float:
-    """Return the leakage of samples by any measure, on its epsilon scale.
+    """Return the leakage of y about s by any measure, on its epsilon scale.
 
     Parameters
     ----------
@@ -230,14 +230,14 @@ def leakage_report(
     n_permutations: int = 200,
     random_state: Seed = 0,
 ) -> pd.DataFrame:
-    """Return what y reveals about S by every measure, and what chance alone would show.
+    """Return the leakage of y about S by every measure, with a baseline from permuted S.
 
     Parameters
     ----------
     s, y : array-like or frame of n_samples rows
         As in `leakage`.
     confidence : float, default=0.95
-        The confidence of the interval for the mutual information, and of what chance shows.
+        The confidence of the interval for the mutual information, and of the `*_by_chance` limits.
     n_permutations : int, default=200
         How often S is permuted for the baseline.
     random_state : int, Generator or None, default=0
@@ -247,10 +247,10 @@ def leakage_report(
     -------
     DataFrame
         One row per metric: the `average` over the values of y, and the `worst_output`. For each,
-        also what permuted S shows, about which y reveals nothing: the mean as `*_baseline`, and
-        as `*_by_chance` what a share `confidence` of the permutations does not exceed. For the
-        mutual information, also the estimate with its bias corrected, `corrected`, and its
-        interval, `low` and `high`. (Its worst output is a divergence.)
+        also the same figure with S permuted, so that y reveals nothing: its mean as `*_baseline`,
+        and its `confidence` quantile as `*_by_chance`. For the mutual information, also the
+        bias-corrected estimate, `corrected`, and its interval, `low` and `high`. (Its worst output
+        is a divergence.)
 
     Examples
     --------
@@ -290,13 +290,14 @@ def _every_figure(sample: CrossTable) -> FloatArray:
     figures = []
     for measure, factor in _METRICS.values():
         values = _values(sample, measure)
-        pair = [leakage_in(scope, measure, values, sample.p_y) for scope in _SCOPES]
-        figures.append(factor * np.array(pair))
+        figures.append(
+            [factor * leakage_in(scope, measure, values, sample.p_y) for scope in _SCOPES]
+        )
     return np.array(figures)
 
 
 def _values(sample: CrossTable, measure: Measure) -> FloatArray:
-    """Return g of each value of y, without the values of S that never occur."""
+    """Return the measure of each value of y, without the values of S that never occur."""
     return output_values(measure, sample.posteriors, sample.prior)
 
 
@@ -310,9 +311,6 @@ def _average_or_each(sample: CrossTable, measure: Measure, per_output: bool) -> 
     return _in_scope(sample, measure, "average")
 
 
-# From the joint distribution of some rows to that of the population they were drawn from.
-
-
 def population_leakage(
     mechanism: Mechanism | Leakage | PrivacyFunnelTransformer,
     n_samples: int | None = None,
@@ -324,13 +322,12 @@ def population_leakage(
 ) -> PopulationLeakage:
     """Return upper confidence limits of the leakage under the true joint distribution.
 
-    The guarantee of a mechanism is about the joint distribution that it was designed for. If
-    that was estimated from rows, the true leakage is mostly larger: the design has adapted to
-    the rows. Joints that the rows may have come from are drawn in two ways: from the posterior
-    with one row added to every group of S, spread as P(X), which allows for pairs that no row has;
-    and around the rows with one more row where it reveals most, which takes care of groups with a
-    handful of rows. The leakage of the same channel is computed under each; the limit is the
-    larger quantile.
+    The guarantee of a mechanism is about the joint distribution it was designed for. If that was
+    estimated from rows, the true leakage is mostly larger, because the design has adapted to the
+    rows. Joints the rows may have come from are drawn in two ways: from the posterior with one row
+    added to every group of S, spread as P(X), which allows for pairs that no row has; and around
+    the rows with one more row where it reveals most, for groups with a handful of rows. The
+    leakage of the same channel is computed under each joint; the limit is the larger quantile.
 
     Parameters
     ----------
@@ -378,7 +375,7 @@ def population_leakage(
 def _counted(
     mechanism: Any, n_samples: int | None, secret: Any, owner: str
 ) -> tuple[Leakage, FloatArray]:
-    """Return the figures of a secret, and the counts that its joint was estimated from."""
+    """Return the leakage of a secret, and the counts its joint was estimated from."""
     training = None
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)

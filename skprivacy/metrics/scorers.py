@@ -1,4 +1,4 @@
-"""Scorers: leakage and utility of the transformer in a pipeline, on held-out rows.
+"""Scorers for the leakage and utility of a transformer in a pipeline, on held-out rows.
 
 For `sklearn.model_selection.cross_validate` and `GridSearchCV`.
 """
@@ -27,8 +27,8 @@ def neg_leakage_scorer(
 ) -> Callable[..., float]:
     """Return a scorer: minus the leakage of a pipeline's transformer on held-out rows.
 
-    It is computed from their joint distribution and the channel, without drawing any Y. S comes
-    from the `sensitive` columns of the transformer or, with metadata routing, from
+    It is computed from the joint distribution of the rows and the channel, without drawing any Y.
+    S comes from the `sensitive` columns of the transformer or, with metadata routing, from
     `sensitive_features`. With few rows the leakage is overestimated: see `leakage_report`.
 
     Parameters
@@ -38,8 +38,8 @@ def neg_leakage_scorer(
     scope : {"per_output", "average"}, default=None
         None: the transformer's own.
     secret : default=None
-        With several secrets, the name of one of them, a key of `epsilon`. None: the one about
-        which most is leaked.
+        With several secrets, the name of one of them, a key of `epsilon`. None: the one with the
+        largest leakage.
 
     Returns
     -------
@@ -100,12 +100,12 @@ def utility_scorer() -> Callable[..., float]:
 def best_within_leakage(
     at_most: float, *, score: str = "score", leakage: str = "leakage"
 ) -> Callable[[Mapping[str, Any]], int]:
-    """Return a rule for `refit` of a search: the best score whose leakage is small enough.
+    """Return a rule for `refit` of a search: the best score with acceptable leakage.
 
     Parameters
     ----------
     at_most : float
-        The largest mean leakage that is accepted on held-out rows.
+        The largest acceptable mean leakage on held-out rows.
     score, leakage : str, default="score", "leakage"
         The names of the two scorers in `scoring`; the latter from `neg_leakage_scorer`.
 
@@ -128,7 +128,7 @@ def best_within_leakage(
 
 @dataclass(frozen=True)
 class _BestWithin:
-    """The rule, as an object: a search that holds it can be pickled."""
+    """The rule as an object, so that a search with it can be pickled."""
 
     at_most: float
     score: str
@@ -142,13 +142,13 @@ class _BestWithin:
             raise ValueError(
                 f"No candidate with a score leaks at most {self.at_most} on the held-out rows: "
                 f"the smallest mean leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or "
-                f"accept more."
+                f"raise at_most."
             )
         return int(fine[scores[fine].argmax()])
 
 
 class _Scorer:
-    """A scorer with the metadata routing of scikit-learn: it asks for `sensitive_features`."""
+    """A scorer that requests `sensitive_features` through metadata routing."""
 
     def __init__(
         self, name: str, measure: Measure | None, scope: Scope | None, secret: Any = None
@@ -160,7 +160,7 @@ class _Scorer:
         return f"{self._name}_scorer({self._measure!r}, {self._scope!r}{secret})"
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what scikit-learn should pass on."""
+        """Return the metadata request for scikit-learn."""
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sensitive_features", alias=True)
         return request
@@ -194,8 +194,8 @@ class _Scorer:
             return figures.normalized_utility
         scope, leakages = self._scope or transformer.scope, []
         for each in self._chosen(figures):
-            own = each if self._measure is None else each.with_measure(self._measure)
-            leakages.append(own.leakage_in(check_scope(repr(self), scope, own.measure)))
+            judged = each if self._measure is None else each.with_measure(self._measure)
+            leakages.append(judged.leakage_in(check_scope(repr(self), scope, judged.measure)))
         return -max(leakages)
 
     def _chosen(self, figures: Evaluation) -> list[Leakage]:
@@ -203,15 +203,14 @@ class _Scorer:
         if self._secret is None:
             return [*secrets.values()]
         if self._secret not in secrets:
-            requirement = "None for one secret"
-            if None not in secrets:
-                requirement = f"None or one of {list(secrets)}"
+            several = f"None or one of {list(secrets)}"
+            requirement = "None for one secret" if None in secrets else several
             raise ValueError(message(self._name, "secret", requirement, self._secret))
         return [secrets[self._secret]]
 
 
 def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransformer, Any]]:
-    """Yield the fitted transformers inside an estimator, each with the rows that it receives."""
+    """Yield the fitted transformers inside an estimator, each with the rows it receives."""
     if isinstance(estimator, PrivacyFunnelTransformer):
         yield estimator, X
     elif isinstance(estimator, Pipeline):
@@ -231,7 +230,7 @@ def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransfo
 
 
 def _contains(step: Any) -> bool:
-    """Return whether a transformer is inside, without transforming anything."""
+    """Whether an estimator contains a PrivacyFunnelTransformer."""
     if isinstance(step, PrivacyFunnelTransformer):
         return True
     parts = getattr(step, "steps", None) or getattr(step, "transformer_list", None) or []

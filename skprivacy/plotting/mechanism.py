@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..describing import percent
+from ..describing.numbers import percent
 from ..mechanism import Guarantee, Mechanism
 from .canvas import (
     MOST_TICKS,

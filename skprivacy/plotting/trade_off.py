@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from .._validation import message
-from ..describing import percent
+from ..describing.numbers import percent
 from ..design import privacy_utility_path
 from ..mechanism import Mechanism, name_of_secret
 from ..solvers import Solver

@@ -15,7 +15,7 @@ from .._messages import SENSITIVE, Message
 from .._numerics import NEGLIGIBLE
 from .._typing import FloatArray, Labels, Scope
 from .._validation import about, check_integer, check_real
-from ..describing import limit
+from ..describing.numbers import limit
 from ..joint import confidence_of_each, readonly
 from ..measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
 from ..measures.measure import leakage_in, output_values, posteriors

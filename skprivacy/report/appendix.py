@@ -1,4 +1,4 @@
-"""Report: files and signatures, words, figures for specialists, the recipe."""
+"""Report: files and signatures, glossary, pictures, figures for specialists, settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import numpy as np
 import pandas as pd
 import sklearn
 
+from .._messages import listed
 from .._typing import FilePath
 from .._validation import check_integer, message
 from ..cells import Cells
-from ..describing import DOES_NOT_APPLY, ReleaseSummary, SecretSummary, limit
+from ..describing import ReleaseSummary, SecretSummary
+from ..describing.face_value import DOES_NOT_APPLY
+from ..describing.numbers import limit
 from ..fitting.parameters import Settings
 from ..measures import SCOPES, Measure, every_measure
 from ..measures.measure import leakage_in, output_values
@@ -37,22 +40,22 @@ _NOT_FOR_THE_RECIPIENT = (
     "This report is for those who sign, not for the recipient of the data: {reasons}. The "
     "recipient needs the section on what may and may not be concluded."
 )
-_FINGERPRINT_TELLS = (
-    "whoever knows all of the input but one value, or can guess it, finds that value by the "
+_FINGERPRINT_REVEALS = (
+    "whoever knows or can guess all of the input except one value can find that value from the "
     "fingerprint of the input, which no budget prevents"
 )
 
 
 @dataclass(frozen=True)
 class FileRecord:
-    """A file as a report names it: without its folder; None for what is not known or not told."""
+    """The name of a file, without its folder, and its fingerprint, if known and to be shown."""
 
     name: str
     sha256: str | None = None
 
     @classmethod
     def of(cls, given: FilePath | FileRecord | None) -> FileRecord | None:
-        """Return the record of a file, which is read from its start to its end."""
+        """Return the record of a file, which is read completely."""
         if given is None or isinstance(given, FileRecord):
             return given
         with open(given, "rb") as file:
@@ -61,7 +64,7 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Handover:
-    """What is handed over, what for and to whom; None for what is not known."""
+    """The files of a release, its purpose and its recipient; None for what is not known."""
 
     input_file: FileRecord | None = None
     output_file: FileRecord | None = None
@@ -70,7 +73,7 @@ class Handover:
     recipient: str | None = None
 
     def check(self, owner: str) -> None:
-        """Check what was given; owner : for messages."""
+        """Check types; owner : for messages."""
         for name in ("purpose", "recipient"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise TypeError(message(owner, name, "a str or None", value))
@@ -78,10 +81,9 @@ class Handover:
             check_integer(owner, "n_rows_out", self.n_rows_out, low=0)
 
     def files(self, learned_from: str) -> Table:
-        """Return the table of files; learned_from : how many rows there were."""
-        rows_out = (
-            "rows not counted here" if self.n_rows_out is None else f"{self.n_rows_out:,} rows"
-        )
+        """Return the table of files; learned_from : the number of rows, in words."""
+        n_rows = self.n_rows_out
+        rows_out = "number of rows not known" if n_rows is None else f"{n_rows:,} rows"
         texts = {
             "input": f"{_name(self.input_file)}: {learned_from}",
             **_fingerprint("input", self.input_file),
@@ -91,35 +93,33 @@ class Handover:
         return facts("Files", texts)
 
     def notes(self, protected: str) -> list[str]:
-        """Say what fingerprints are, and for whom this report is."""
+        """Return notes on fingerprints, and on who may read this report."""
         reasons = f"it names the groups of {protected}, with their shares"
         if self.input_file is not None and self.input_file.sha256 is not None:
-            reasons = f"{reasons}, and {_FINGERPRINT_TELLS}"
-        hashed = [file for file in (self.input_file, self.output_file) if file and file.sha256]
-        return [
-            *([_FINGERPRINTS] if hashed else []),
-            _NOT_FOR_THE_RECIPIENT.format(reasons=reasons),
-        ]
+            reasons = f"{reasons}, and {_FINGERPRINT_REVEALS}"
+        has_hashes = any(file and file.sha256 for file in (self.input_file, self.output_file))
+        for_whom = _NOT_FOR_THE_RECIPIENT.format(reasons=reasons)
+        return [_FINGERPRINTS, for_whom] if has_hashes else [for_whom]
 
     @property
     def _purposes(self) -> dict[str, str]:
-        """What it is for, and for whom, in one line each; empty if that is not known."""
+        """Purpose and recipient, in one line each; empty if unknown."""
         given = {"purpose": self.purpose, "recipient": self.recipient}
         return {name: " ".join((text or "").split()) for name, text in given.items()}
 
     def in_short(self) -> list[str]:
-        """Say what it is for, and for whom, as far as that is known."""
+        """Return a line with the purpose and the recipient, if known."""
         known = [f"{name.capitalize()}: {text}" for name, text in self._purposes.items() if text]
         return [f"{'. '.join(known)}."] if known else []
 
     def to_do(self) -> list[str]:
-        """Say what is to be filled in, and signed."""
+        """Return what to fill in and sign."""
         empty = [f"the {name}" for name, text in self._purposes.items() if not text]
         fill_in = [f"Fill in {' and '.join(empty)} under 'Signatures'."] if empty else []
         return [*fill_in, "Sign under 'Signatures'."]
 
     def signatures(self, may_sign: bool) -> Section:
-        """Return who signs what, if anybody may; what is not known is filled in by hand."""
+        """Return the section to sign, with blanks to fill in by hand."""
         if not may_sign:
             return Section("Signatures", ["Nobody should sign for this release: see 'In short'."])
         texts = {
@@ -134,11 +134,8 @@ class Handover:
         )
         return Section(
             "Signatures",
-            [
-                "For the files above, this purpose and this recipient. What is empty is filled in "
-                "by hand."
-            ],
-            [facts("What, what for, and to whom", texts), Table("Names and signatures", lines)],
+            ["For the files above, this purpose and this recipient. Fill in blanks by hand."],
+            [facts("Release, purpose and recipient", texts), Table("Names and signatures", lines)],
         )
 
 
@@ -149,7 +146,7 @@ def sha256_of(file: Any) -> str:
 
 
 def _name(file: FileRecord | None) -> str:
-    return "no file is named" if file is None else file.name
+    return "not named" if file is None else file.name
 
 
 def _fingerprint(name: str, file: FileRecord | None) -> dict[str, str]:
@@ -158,42 +155,32 @@ def _fingerprint(name: str, file: FileRecord | None) -> dict[str, str]:
     return {f"SHA-256 of the {name}": file.sha256 or "left out"}
 
 
-# What the report has for specialists: words, pictures, figures of the theory, and the recipe.
-
-
 WORDS = {
-    "attacker": "Whoever tries to learn from the release what is protected. It is assumed that "
-    "attackers know how the release was made.",
-    "blind guess": "The best guess of somebody who sees no release: always the most frequent one.",
-    "budget": "Also epsilon: the most that the release may leak. Zero allows nothing; what it "
-    "allows in percent is under 'What leaks'.",
-    "channel": "The table of chances by which each symbol becomes one released value or another.",
-    "confidence": "How often a limit that is found in this way is right: with 95%, in 95 of 100 "
-    "tables like this one.",
-    "group": "All people who have the same value in the protected column.",
+    "attacker": "Anybody who tries to learn from the release what is protected. Attackers are "
+    "assumed to know how the release was made.",
+    "blind guess": "The best guess without seeing the release: always the most frequent group.",
+    "budget": "Also epsilon: the most that the release may leak. Zero allows nothing; 'What "
+    "leaks' shows what it allows in percent.",
+    "channel": "The table of probabilities with which each symbol is released as each value.",
+    "confidence": "How often such a limit is right: at 95%, for 95 of 100 tables like this one.",
+    "group": "All people with the same value in the protected column.",
     "leakage": "How much a released value changes what is known about the group of a person, on "
     "the scale of the budget.",
-    "nat": "The unit of information, and of leakage by the measure kl. One answer of yes or no, "
-    "if both were equally likely, is 0.69 nats.",
-    "points": "Percentage points, the difference of two percentages: 53% are 3 points more than "
+    "nat": "The unit of information, and of leakage by the measure kl. The answer to a question "
+    "of yes or no, if both are equally likely, is 0.69 nats.",
+    "points": "Percentage points, the difference of two percentages: 53% is 3 points more than "
     "50%.",
-    "population": "All people whom the rows could have been about. The sample is the rows "
-    "themselves.",
-    "protection": "Strong: no probability of a group moves by more than 5 points, and none more "
-    "than doubles. Moderate: 15 points, three times. Weak: 30 points, five times. None: beyond "
-    "that, or a released value may tell a group for certain, or rule one out.",
-    "symbol": "What the channel takes as one thing: a value, a range of numbers, a pool of rare "
-    "values, or a cell of rows that are alike.",
+    "population": "All people the rows could have been about. The rows themselves are a sample.",
+    "protection": "Strong: no group's probability moves by more than 5 points or more than "
+    "doubles. Moderate: 15 points, three times. Weak: 30 points, five times. None: beyond that, "
+    "or a released value may reveal a group with certainty, or rule one out.",
+    "symbol": "What the channel treats as one value: a value, a range of numbers, a pool of rare "
+    "values, or a cell of similar rows.",
 }
 
 
-def glossary() -> Section:
-    """Return what the words mean."""
-    return Section("Words", tables=[facts("Words of this report", WORDS)])
-
-
 def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
-    """Return figures that only those need who know the theory."""
+    """Return figures for readers who know the theory."""
     about_s, by_cells = mechanism.together, mechanism.cell_utility
     is_cells = 0 < by_cells < 1 - UTILITY_ROUNDING
     figures = {
@@ -207,18 +194,18 @@ def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
         **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
     }
-    room = "No mechanism within the budget has a utility larger than this plus the certified gap."
+    gap = "No mechanism within the budget has a utility larger than this plus the certified gap."
     if not mechanism.is_certified:
-        room += " The gap is not zero: this mechanism is not proven optimal."
+        gap += " The gap is not zero: this mechanism is not proven optimal."
     if summary.confidence is not None:
-        room = (
-            "The certified gap is for the rows alone: no mechanism within the budget there has a "
-            "utility larger than this plus the gap. Part of it is the price of a budget that "
-            "holds for the population; more rows make it smaller."
+        gap = (
+            "The certified gap is for these rows alone: no mechanism within the budget there has "
+            "a utility larger than this plus the gap. Part of the gap is the price of a budget "
+            "that holds for the population; more rows make it smaller."
         )
     return Section(
         "For specialists",
-        ["S is what is protected, X what went in, Y what came out.", room],
+        ["S is protected, X is the input of the mechanism, and Y its output.", gap],
         [
             facts("What was kept, and how", figures),
             *(_every_measure(secret) for secret in summary.secrets.values()),
@@ -243,11 +230,10 @@ def _every_measure(secret: SecretSummary) -> Table:
 def pictures(
     summary: ReleaseSummary, mechanism: Any, settings: Settings, with_curve: bool
 ) -> Section:
-    """Return pictures of the mechanism; with_curve : also of others, with other budgets."""
+    """Return pictures of the mechanism; with_curve : also what other budgets would keep."""
     names = (
-        f"S is {' and '.join(summary.protected)}, X is {summary.x_name()} before and Y after the "
-        f"release; P stands for a share of the rows, P(S | y) for that among the rows with one "
-        f"released value."
+        f"S is {listed(summary.protected)}; X is {summary.x_name()} before the release, and Y "
+        f"after it. P is a share of all rows, P(S | y) of the rows with one released value."
     )
     figures = [_curve(summary, mechanism, settings)] if with_curve else []
     figures += [_channel(mechanism), *map(_leakage_of, summary.secrets.values())]
@@ -255,33 +241,27 @@ def pictures(
 
 
 def _curve(summary: ReleaseSummary, mechanism: Any, settings: Settings) -> Figure:
-    own: dict[str, Any] = {name: getattr(settings, name) for name in OWN}
-    path = path_around(mechanism, settings.solver, is_own=True, **own)
-
-    def curve(is_dark: bool) -> Any:
-        return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
-
+    options: dict[str, Any] = {name: getattr(settings, name) for name in OWN}
+    path = path_around(mechanism, settings.solver, is_own=True, **options)
     budgets = ", ".join(f"{limit(s.epsilon, 6)} about {s.name}" for s in summary.secrets.values())
     return Figure(
         "What is kept at each budget",
         f"What is kept at each budget: {summary.kept:.1%} at epsilon = {budgets}. A larger budget "
         f"keeps more, and allows more to leak.",
-        curve,
+        lambda is_dark: PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_,
     )
 
 
 def _channel(mechanism: Any) -> Figure:
-    def channel(is_dark: bool) -> Any:
-        display = MechanismDisplay(mechanism)
-        return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
-
     n_x, n_y = mechanism.channel.shape
     return Figure(
         "The channel",
-        f"The channel: for each of {_drawn(n_x)} symbols of X (rows) the probability of each of "
-        f"{_drawn(n_y)} released values (columns). The most frequent one makes up "
+        f"The channel: for each of {_drawn(n_x)} symbols of X (rows), the probability of each of "
+        f"{_drawn(n_y)} released values (columns). The most frequent value makes up "
         f"{np.max(mechanism.p_y):.0%} of the release.",
-        channel,
+        lambda is_dark: (
+            MechanismDisplay(mechanism).plot(cmap="Blues_r" if is_dark else "Blues").figure_
+        ),
     )
 
 
@@ -291,20 +271,15 @@ def _drawn(n: int, which: str = "commonest") -> str:
 
 def _leakage_of(secret: SecretSummary) -> Figure:
     limits: Any = secret.limits
-    mechanism: Any = secret.secret
-
-    def leakage(is_dark: bool) -> Any:
-        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
-
     drawn = _drawn(secret.release.mechanism.channel.shape[1], "most leaking")
     return Figure(
         f"Leakage of each released value about {secret.name}",
-        f"Left, what each of {drawn} released values leaks about {secret.name}: at most "
-        f"{limit(secret.secret.max_leakage)} in the rows (bars). In the population, the marks are "
-        f"limits for one value each, and the dashed line at {limit(limits.max_leakage)} is one "
-        f"for all of them at once. Right, the distribution of {secret.name} given each value, "
-        f"against that of all rows.",
-        leakage,
+        f"Left: the leakage of each of {drawn} released values about {secret.name}, at most "
+        f"{limit(secret.secret.max_leakage)} in the rows (bars). For the population, each mark is "
+        f"a limit for one value, and the dashed line at {limit(limits.max_leakage)} is a limit "
+        f"for all of them at once. Right: the distribution of {secret.name} given each value, and "
+        f"in all rows.",
+        lambda is_dark: LeakageDisplay.from_mechanism(secret.secret, limits=limits).figure_,
     )
 
 
@@ -316,7 +291,7 @@ def recipe(epsilon: Any, settings: Settings) -> Section:
             parameters[name] = repr(value).replace(type(value).__name__, value.name)
     parameters["epsilon"] = repr(epsilon)
     if settings.has_target:
-        parameters["utility"] = "what is told about the target"
+        parameters["utility"] = "information about the target"
     if settings.random_state is not None:
         parameters["random_state"] = "set; not shown, because it can undo the noise"
     versions = {

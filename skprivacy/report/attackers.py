@@ -1,4 +1,4 @@
-"""Report: attackers, and groups and values with few rows."""
+"""Report: attacks on the release, and groups and values with few rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pandas as pd
 
 from .._messages import in_points
 from .._typing import ColumnsLike, CountArray, TableLike
-from ..describing import SecretSummary, percent, shown
+from ..describing import SecretSummary
+from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
@@ -21,23 +22,23 @@ from ..metrics import audit
 from ..metrics.attack import Attacker, Splits, attack_notes
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
-from .layout import Section, Table, facts
+from .layout import Section, Table, facts, rows_text
 
 _OWNER = "PrivacyReport"
 
-# If the best guess is the same in more than this share of the rows, guesses show nothing; leakage
+# If the best guess is the same for more than this share of the rows, guesses show nothing; leakage
 # below the second is rounding.
 _NEARLY_ALL, _NO_LEAKAGE = 0.99, 1e-9
 
 _WHY_NOTHING = (
-    "This is no sign that nothing leaks: the best guess is the commonest group for nearly every "
-    "released row. Go by how far probabilities move."
+    "This is no sign that nothing leaks: for nearly every released row, the best guess is the "
+    "commonest group. Judge by how far probabilities move."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """Rows with their S, and their release, for models to attack as in `audit`."""
+    """Rows with their S and their release, and how to attack them: parameters of `audit`."""
 
     df: TableLike
     sensitive_features: ColumnsLike | None
@@ -48,34 +49,31 @@ class Attacked:
 
 
 def best_attacker(secret: SecretSummary) -> str:
-    """Say how often the best possible attacker is right, and where that shows nothing."""
+    """Return sentences on the best possible attacker, and on whether guesses show anything."""
     said = secret.attacker()
     return f"{said} {_WHY_NOTHING}" if _hides_what_leaks(secret) else said
 
 
 def _hides_what_leaks(secret: SecretSummary) -> bool:
-    """Whether something leaks that guesses cannot show, because they are all the same."""
+    """Whether something leaks that guesses cannot show, because they are nearly all the same."""
     given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
     is_same = given_y.argmax(axis=1) == np.argmax(given_y.T @ p_y)
     return float(p_y[is_same].sum()) > _NEARLY_ALL and secret.secret.max_leakage > _NO_LEAKAGE
 
 
 def no_attack(protected: str) -> Section:
-    """Say that nobody attacked the release; protected : S."""
-    return Section(
-        "Attacked",
-        [
-            f"No attack was tried: no model was trained to guess {protected} from the release. "
-            f"How often the best possible attacker is right is known without one: see 'What "
-            f"leaks'."
-        ],
+    """Return the section for a release that was not attacked; protected : the names of S."""
+    text = (
+        f"No attack was tried: no model was trained to guess {protected} from the release. How "
+        f"often the best possible attacker is right is known without one: see 'What leaks'."
     )
+    return Section("Attacked", [text])
 
 
 def attack_section(
     fitted: Fitted, settings: Settings, attacked: Attacked, secret: SecretSummary
 ) -> Section:
-    """Return how well trained models guess a secret."""
+    """Return the section on how well trained models guess a secret."""
     title = f"Attacked, for {secret.name}" if secret.is_one_of_several else "Attacked"
     try:
         figures = _figures(fitted, settings, attacked, secret.key)
@@ -84,25 +82,24 @@ def attack_section(
     n_rows = as_table(attacked.df, _OWNER).n_rows
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
-        f"Here, models were trained to guess {secret.name} on parts of {n_rows:,} rows with "
-        f"{again}, and tested on the rest of them: from the columns as they were, before anything "
-        f"was cut into bins or pooled (raw), and as they are released. The advantage is what "
-        f"exceeds a blind guess."
+        f"Models were trained to guess {secret.name} on parts of {n_rows:,} rows with {again}, "
+        f"and tested on the other rows: from the columns before binning and pooling (raw), and "
+        f"from the released ones. The advantage is the difference to a blind guess."
     )
     table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
     compared = (
-        f"They are not the best possible attacker, who is right in "
-        f"{secret.secret.attacker_accuracy:.1%} of the rows (see 'What leaks'): that one knows "
-        f"how the release was made, and need not learn it from rows. So models, from the released "
-        f"columns alone, are right no more often, but for chance."
+        f"The best possible attacker is right in {secret.secret.attacker_accuracy:.1%} of the "
+        f"rows (see 'What leaks'): it knows how the release was made, and need not learn that "
+        f"from rows. From the released columns alone, models are right no more often, except by "
+        f"chance."
     )
     if _hides_what_leaks(secret):
-        compared += " As no guess can show here what the release leaks, these cannot either."
+        compared += " No guess can show here what the release leaks, and so these cannot either."
     return Section(title, [text, compared, *attack_notes(figures)], [table])
 
 
 def _figures(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> pd.DataFrame:
-    """Return the audit of rows and their release, for one secret."""
+    """Return the audit of a release for one secret."""
     assert fitted.training is not None
     roles = fitted.roles
     table, out = (as_table(frame, _OWNER) for frame in (attacked.df, attacked.released))
@@ -147,17 +144,14 @@ def _attacks(figures: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
-    """Return columns as a frame."""
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
 
 
-# What the report says about small numbers: cells with few rows, pools, rare values.
-#
 # Rare values are counted and not named: each may be that of one person.
 
 
 def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
-    """Return how few rows there are behind a figure.
+    """Return the section on groups, symbols and values with few rows.
 
     protected : the names of S; pooled : the share of rows whose values are pooled.
     """
@@ -165,54 +159,46 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
     smallest = _smallest(fitted, fitted.training.counts, protected)
     found = _rare_values(fitted)
     if found.empty:
-        return Section(
-            "Small numbers",
-            [
-                f"No value of a column is pooled, and none is rare: each has at least "
-                f"{FEWEST_ROWS} rows. Combinations of values may have fewer, as the table says."
-            ],
-            [smallest],
+        text = (
+            f"No value of a column is pooled, and none is rare: each has at least {FEWEST_ROWS} "
+            f"rows. Combinations of values may have fewer, as the table shows."
         )
+        return Section("Small numbers", [text], [smallest])
     said = [
         f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
-        f"not listed. Where a pool or a cell stands for them, a commoner value is shown instead."
+        f"not listed. In a pool or a cell, a commoner value is shown instead of them."
     ]
     if n := int(found["rare and shown"].sum()):
         said.append(
-            f"Values that are rare and not in a pool can appear in the release: {n:,} here. To "
-            f"avoid that, pool them: values with fewer than {FEWEST_ROWS} rows, or more."
+            f"Rare values that are not in a pool can appear in the release: {n:,} here. To avoid "
+            f"that, pool values with fewer than {FEWEST_ROWS} rows."
         )
     if pooled:
-        said.append(f"{pooled:.1%} of the rows have rare values, which are pooled.")
+        said.append(f"{pooled:.1%} of the rows have values that are pooled.")
     table = Table("Pooled and rare values, column by column", found.map("{:,}".format))
     return Section("Small numbers", said, [smallest, table])
 
 
 def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
-    """Return the fewest rows that any group, any symbol and any pair of both has."""
+    """Return the smallest numbers of rows: of a group, a symbol, and a pair of both."""
     assert fitted.training is not None
     by_group, by_symbol = counts.sum(axis=1), counts.sum(axis=0)
     rarest = fitted.training.alphabet.labels[int(np.argmin(by_group))]
     symbol = "cell" if fitted.alphabet.of_cells else "symbol"
     few = np.count_nonzero((by_symbol > 0) & (by_symbol < FEWEST_ROWS))
-    stand_out = f"; {few:,} of {len(by_symbol):,} have fewer than {FEWEST_ROWS}" if few else ""
+    rare = f"; {few:,} of {len(by_symbol):,} have fewer than {FEWEST_ROWS}" if few else ""
     empty = np.count_nonzero(counts == 0)
     none = f"; {empty:,} of {counts.size:,} pairs have none" if empty else ""
     texts = {
-        f"group of {protected}": f"{_rows(by_group.min())} ({shown(rarest)})",
-        symbol: f"{_rows(by_symbol[by_symbol > 0].min())}{stand_out}",
-        f"pair of group and {symbol}": f"{_rows(counts[counts > 0].min())}{none}",
+        f"group of {protected}": f"{rows_text(by_group.min())} ({shown(rarest)})",
+        symbol: f"{rows_text(by_symbol[by_symbol > 0].min())}{rare}",
+        f"pair of group and {symbol}": f"{rows_text(counts[counts > 0].min())}{none}",
     }
     return facts("The smallest", texts)
 
 
-def _rows(count: Any) -> str:
-    number = f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
-    return f"{number} row" if number == "1" else f"{number} rows"
-
-
 def _rare_values(fitted: Fitted) -> pd.DataFrame:
-    """Return how many values of each column are pooled, rare, and rare but shown; if any are."""
+    """Return the numbers of pooled and rare values, for columns that have any."""
     alphabet, figures = fitted.alphabet.x_alphabet, []
     for column, named in zip(alphabet.columns, alphabet.shown, strict=True):
         alone = {named.values[code] for code in named.single[named.single >= 0]}

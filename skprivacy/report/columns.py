@@ -1,4 +1,4 @@
-"""Report: what became of each column, cells, and values at face value."""
+"""Report: the treatment of each column, cells, and values at face value."""
 
 from __future__ import annotations
 
@@ -9,48 +9,44 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import listed
 from .._typing import BoolArray, FloatArray
-from ..describing import (
-    ReleaseSummary,
-    compared_values,
-    limit,
-    listed_swaps,
-    rows_unchanged,
-    shown,
-)
+from ..describing import ReleaseSummary
+from ..describing.face_value import compared_values, listed_swaps, rows_unchanged
+from ..describing.numbers import limit, shown
 from ..encoding.columns import FEWEST_ROWS
 from ..fidelity import Fidelity, compared_columns
 from ..fitted import Fitted
 from ..measures.measure import leakage_in, output_values, posteriors
-from .layout import Points, Section, Table, facts
+from .layout import Points, Section, Table, facts, rows_text
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table, by what became of them.
+    """The columns of a table, by their treatment.
 
-    summary : which are protected, released, and published beside; copied, dropped : the others;
-    apart : the column that tells people apart, if there is one.
+    summary : knows those protected, released, and published beside; copied, dropped : the others;
+    person : the column with person ids, if there is one.
     """
 
     summary: ReleaseSummary
     copied: tuple[str, ...]
     dropped: tuple[str, ...]
-    apart: tuple[str, ...]
+    person: tuple[str, ...]
 
     @property
     def protected(self) -> str:
-        """The names of those that are protected."""
+        """The names of the protected columns."""
         return listed(self.summary.protected)
 
     @property
     def unchanged(self) -> tuple[str, ...]:
-        """Those that leave as they are, under the budget or outside of it."""
+        """The columns published as they are, under the budget or outside of it."""
         return *self.summary.beside, *self.copied
 
     def table(self, n_groups: int) -> Table:
-        """Return what became of each column; n_groups : of those that are protected."""
-        dropped = [*self.dropped, *(f"{n} (read to tell people apart)" for n in self.apart)]
+        """Return the treatment of each column; n_groups : of the protected ones."""
+        dropped = [*self.dropped, *(f"{n} (read to tell people apart)" for n in self.person)]
         n_x, n_y = self.summary.mechanism.channel.shape
         groups = "1 group" if n_groups == 1 else f"{n_groups:,} groups"
         released = ", ".join(self.summary.released)
@@ -58,13 +54,13 @@ class Columns:
             "protected": f"{self.protected}: {groups}, left out",
             self.summary.treatment: f"{released}: {n_x} symbols, {n_y} released values",
             "beside": _all(self.summary.beside, ", as published, under the same budget"),
-            "copied": _all(self.copied, ", outside of the guarantee"),
+            "copied": _all(self.copied, ", not covered by the guarantee"),
             "dropped": _all(dropped),
         }
-        return facts("Columns, by what became of them", texts)
+        return facts("Columns, by treatment", texts)
 
     def leaking(self) -> list[str]:
-        """Warn of copied columns that leak more than the release may."""
+        """Return warnings of copied columns that leak more than the budget."""
         leaking, more = self.summary.leaking, self.summary.exceeding
         said = []
         if more:
@@ -76,18 +72,18 @@ class Columns:
         if unclear := [name for name in leaking if name not in more]:
             said.append(
                 f"How much these copied columns leak about {self.protected} cannot be judged, "
-                f"because nearly every row has a value of its own: {', '.join(unclear)}."
+                f"because nearly every row has a different value: {', '.join(unclear)}."
             )
         return said
 
     def to_do(self) -> list[str]:
-        """Say what to do about copied columns that leak more than the release may."""
+        """Return what to do about copied columns that leak more than the budget."""
         if not (names := ", ".join(self.summary.exceeding)):
             return []
         return [f"Do not sign: send it back and ask for a release without {names}."]
 
     def covered(self) -> list[str]:
-        """Say which of those that leave unchanged the guarantee covers."""
+        """Return whether the guarantee covers columns published beside, and copied ones."""
         said = []
         if beside := listed(self.summary.beside):
             said.append(
@@ -104,40 +100,31 @@ class Columns:
 
 
 def columns_of(fitted: Fitted, summary: ReleaseSummary) -> Columns:
-    """Return the columns of what was fitted."""
+    """Return the columns of a fitted table, by their treatment."""
     roles = fitted.roles
-    apart = () if roles.person_position is None else (roles.person_position,)
-    left = {*roles.order, *roles.s_positions, *apart}
-    dropped = [position for position in range(roles.n_columns) if position not in left]
-    positions = roles.kept_positions, dropped, apart
+    person = () if roles.person_position is None else (roles.person_position,)
+    used = {*roles.order, *roles.s_positions, *person}
+    dropped = [position for position in range(roles.n_columns) if position not in used]
+    positions = roles.kept_positions, dropped, person
     return Columns(summary, *(tuple(str(roles.name(p)) for p in each) for each in positions))
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as a part of a sentence."""
-    return " and ".join(names)
 
 
 def _all(names: Iterable[str], what: str = "") -> str:
     return f"{', '.join(names)}{what}" if names else "none"
 
 
-# What the report says about cells, and about a target that may be known beside the release.
-
-
 # As many cells as fit on a page.
 _MOST_LISTED = 30
 
 _WHAT_CELLS_ARE = (
-    "Rows that are alike share a cell. The channel is designed for cells: it says which cell is "
-    "released for the cell of a row, and what is shown depends on the released cell alone. So "
-    "every figure about it holds for whole rows, and a row with values that were never seen "
-    "has a cell too."
+    "Similar rows share a cell. The channel is designed for cells: it replaces the cell of a row "
+    "by a released cell, and released values depend on the released cell alone. So every figure "
+    "about the channel holds for whole rows, and a row with new values has a cell too."
 )
 
 
 def cells_section(fitted: Fitted) -> list[Section]:
-    """Return the rules of the largest cells, if symbols are cells."""
+    """Return the section with the rules of the largest cells, if symbols are cells."""
     if (described := fitted.cells) is None:
         return []
     largest = described.sort_values("share", ascending=False, kind="stable").head(_MOST_LISTED)
@@ -152,7 +139,7 @@ def cells_section(fitted: Fitted) -> list[Section]:
 
 
 def target_beside(fitted: Fitted, protected: str) -> list[str]:
-    """Say what whoever knows the target as well as the release learns; protected : S."""
+    """Return a sentence on the leakage of release and target together; protected : S."""
     training, mechanism = fitted.training, fitted.mechanism
     if training is None or training.with_target is None:
         return []
@@ -167,36 +154,34 @@ def target_beside(fitted: Fitted, protected: str) -> list[str]:
         leaks.append(limit(leakage_in(scope, measure, values, weights)))
     return [
         f"The target is not part of the release. Together with it, a released value reveals up to "
-        f"{leaks[0]} about {protected} in these rows; the target alone, {leaks[1]}. To publish"
-        f" the target too, release it with the others, or beside them, under the budget."
+        f"{leaks[0]} about {protected} in these rows; the target alone, {leaks[1]}. To publish "
+        f"the target too, release it with the others, or beside them, under the budget."
     ]
 
 
-# What the report says to those who read released values as they are.
-#
-# Values that few rows have are counted and not named, as in `small_numbers`.
+# Values at face value. Rare ones are counted and not named, as in `small_numbers`.
 
 
 _READING = (
     "In the table, the mean shift is how far a number moves on average, in its own unit; the "
-    "correlation is that of values before and after, 1 where nothing is lost; the total variation "
-    "is how far the distributions before and after are apart, from 0 to 1."
+    "correlation is between values before and after, 1 if nothing is lost; the total variation is "
+    "the distance between the distributions before and after, from 0 to 1."
 )
 
 # Maximum number of values, or combinations, that are named, and of rows in the table.
 _MOST_NAMED, _MOST_CHANGED = 12, 8
 
-# Values of which fewer rows change are not worth a line.
+# Values with a smaller share of changed rows are not worth a line.
 _HARDLY = 0.0005
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedColumn:
-    """The values of a column, and what became of each.
+    """The values of a column before and after the release.
 
     labels : of the values, the last of which is missing; may_name : whether each may be named;
-    before : (n_x, K), how many rows of each symbol have each value; after : how often the rows of
-    each symbol are released as each value.
+    before : (n_x, K), number of rows of each symbol with each value; after : (n_x, K), probability
+    that a row of each symbol is released as each value.
     """
 
     name: str
@@ -206,7 +191,7 @@ class ReleasedColumn:
     after: FloatArray
 
     def changed_most(self, n: int) -> Iterator[tuple[float, str, dict[str, str]]]:
-        """Yield the values that change in most rows: these rows, a name, and figures."""
+        """Yield the values that change in most rows: number of rows, name, figures."""
         rows, kept = self.before.sum(axis=0), (self.before * self.after).sum(axis=0)
         changed = np.where(self.may_name, rows - kept, 0.0)
         for i in np.argsort(-changed, kind="stable")[:n]:
@@ -219,30 +204,29 @@ class ReleasedColumn:
                 yield changed[i], f"{self.name}: {_text(self.labels[i])}", figures
 
     def _instead(self, value: int) -> str:
-        """Return what a value is most often released as; the last one is missing."""
+        """Return the other value that a value is most often released as."""
         others = self.before[:, value] @ self.after
         others[value] = 0.0
         most = int(np.argmax(others))
-        may_name = self.may_name[most] or most == len(others) - 1
+        may_name = self.may_name[most] or most == len(others) - 1  # missing
         return _text(self.labels[most]) if may_name else "a rare value"
 
 
 def face_value(fitted: Fitted, fidelity: Fidelity) -> Section:
-    """Return how close released values are to the true ones; fidelity : of what was fitted."""
+    """Return the section on how close released values are to the true ones."""
     everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
     said = [
-        f"For those who read released values as they are. {rows_unchanged(fidelity)}{everywhere}. "
-        f"These figures are exact: they follow from the channel."
+        f"{rows_unchanged(fidelity)}{everywhere}. These figures are exact: they follow from the "
+        f"channel."
     ]
     if not np.isnan(fidelity.raw_utility):
         said.append(
-            f"Measured against the raw values, before numbers were cut into bins and rare values "
-            f"were pooled, the utility is {fidelity.raw_utility:.1%}."
+            f"Measured against the raw values, before binning and pooling, the utility is "
+            f"{fidelity.raw_utility:.1%}."
         )
-    lost = [*_lost_values(fitted, fidelity), *_lost_combinations(fitted)]
     lists = {
-        "Never released": lost,
-        "The swaps that concern most rows": listed_swaps(fidelity.swaps),
+        "Never released": [*_lost_values(fitted, fidelity), *_lost_combinations(fitted)],
+        "The most frequent swaps": listed_swaps(fidelity.swaps),
     }
     table = Table("Values before and after, column by column", compared_values(fidelity))
     return Section(
@@ -265,7 +249,7 @@ def _lost_values(fitted: Fitted, fidelity: Fidelity) -> Iterator[str]:
 
 
 def _lost_combinations(fitted: Fitted) -> Iterator[str]:
-    """Yield a line for what the columns of X never show together; pools are no values."""
+    """Yield a line for combinations of values that are never released; pools are not named."""
     training, alphabet = fitted.training, fitted.alphabet
     assert training is not None
     if alphabet.of_cells or len(alphabet.columns) + (alphabet.strata is not None) < 2:
@@ -290,13 +274,14 @@ def _lost_combinations(fitted: Fitted) -> Iterator[str]:
 
 
 def _line(what: str, lost: pd.DataFrame, n_all: int, n_rows: int, why_not: str) -> str:
-    """Name values that are in the rows and never come out.
+    """Return a line on values that are never released.
 
-    lost : as in `Fidelity.never_released`; n_all : values there are; why_not : if none is named.
+    lost : as in `Fidelity.never_released`; n_all : number of all values; why_not : shown if none
+    may be named.
     """
     named = lost[~lost["is_rare"]][:_MOST_NAMED]
     texts = [
-        f"{shown(value)} ({_rows(share * n_rows)})"
+        f"{shown(value)} ({rows_text(share * n_rows)})"
         for value, share in zip(named["value"], named["rows"], strict=True)
     ]
     if len(lost) > len(named):
@@ -314,11 +299,10 @@ def _changed_most(columns: Sequence[ReleasedColumn]) -> list[Table]:
         return []
     names = pd.Index([name for _, name, _ in rows], name="value")
     cells = pd.DataFrame([figures for *_, figures in rows], index=names)
-    return [Table("The values with most changed rows, column by column", cells)]
+    return [Table("The values that change in most rows, column by column", cells)]
 
 
 def _columns(fitted: Fitted) -> list[ReleasedColumn]:
-    """Return the columns of X."""
     alphabet, training = fitted.alphabet, fitted.training
     assert training is not None
     named = fitted.named_channel
@@ -338,7 +322,3 @@ def _columns(fitted: Fitted) -> list[ReleasedColumn]:
 
 def _text(label: Any) -> str:
     return shown(label)[1:-1]
-
-
-def _rows(number: float) -> str:
-    return f"{number:,.0f} row{'' if round(number) == 1 else 's'}"

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from ..describing import CAUTION, PASS
+from ..describing.verdict import CAUTION, PASS
 from ..plotting import svg_of
 
-# A cell to be filled in by hand.
+# A cell to fill in by hand.
 BLANK = "_" * 24
 
 
@@ -24,7 +24,7 @@ BLANK = "_" * 24
 class Figure:
     """A picture: `draw` returns a matplotlib figure.
 
-    alt : what it is; caption : what can be seen in it.
+    alt : its title; caption : what it shows.
     """
 
     alt: str
@@ -34,20 +34,20 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of texts, with a caption; its index has the headers of the rows."""
+    """A table of texts with a caption; its index has the row headers."""
 
     caption: str
     cells: pd.DataFrame
 
     @property
     def is_facts(self) -> bool:
-        """Whether it is a list of names, each with a text."""
+        """Whether it is a list of names with a text each."""
         return len(self.cells.columns) == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A list of sentences, with a caption."""
+    """A list of sentences with a caption."""
 
     caption: str
     sentences: list[str]
@@ -55,9 +55,9 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, and what is below it.
+    """A heading and its content.
 
-    lead : the one line that matters most; status : what it says, in a word.
+    lead : the most important sentences; status : their verdict in a word, for the colour.
     """
 
     title: str
@@ -69,20 +69,25 @@ class Section:
     status: str = ""
 
 
-def facts(caption: str, texts: dict[str, str], of: str = "") -> Table:
-    """Return a table of names, each with a text; of : what the names are."""
-    cells = pd.DataFrame({"": texts}, dtype=object)
-    return Table(caption, cells.rename_axis(of))
+def facts(caption: str, texts: dict[str, str]) -> Table:
+    """Return a table of names with a text each."""
+    return Table(caption, pd.DataFrame({"": texts}, dtype=object))
 
 
-# A report as text, for a terminal.
+def rows_text(number: float) -> str:
+    """Return a number of rows, which weights may make fractional: "1 row", "2.5 rows"."""
+    text = f"{number:,.1f}".removesuffix(".0")
+    return f"{text} row" if text == "1" else f"{text} rows"
+
+
+# The report as text.
 
 
 _WIDTH = 88
 
 
 def as_text(title: str, sections: list[Section]) -> str:
-    """Return the report as lines of text, with captions in place of pictures."""
+    """Return the report as text, with captions in place of pictures."""
     lines = [title, "=" * len(title)]
     for section in sections:
         lines += ["", section.title, "-" * len(section.title), *_lines(section)]
@@ -113,20 +118,20 @@ def _rows(table: Table) -> list[str]:
 
 
 def _hanging(start: str, text: str) -> list[str]:
-    """Return a text after its start, and below where it starts."""
-    # A fingerprint in two parts could not be searched for.
+    """Return a wrapped text with a hanging indent below its start."""
+    # A fingerprint broken into two lines could not be searched for.
     wrapper = textwrap.TextWrapper(
         _WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False
     )
     return wrapper.wrap(text) or [start]
 
 
-# A report as HTML: one file, no network, readable on a phone, in print and in the dark.
+# The report as HTML: one file, no network, readable on phones, in print and in dark mode.
 
 
 _DARK = "screen and (prefers-color-scheme: dark)"  # not in print
 
-# The same picture for a light and for a dark page.
+# Styles of pictures on light and dark pages.
 _STYLES = {
     "light": {},
     "dark": {
@@ -141,24 +146,24 @@ _STYLES = {
     },
 }
 
-# What is wider than this is never squeezed into less: it scrolls, and says so. The style has the
-# same width in rem.
+# Pictures wider than this, and tables with as many columns, scroll on narrow pages instead of
+# shrinking, with a hint. The style sheet has the same width in rem.
 _WIDE, _WIDE_COLUMNS = 544, 5
 
-# A word of a table that is longer than this may not fit on a phone.
+# Longer words in a table may not fit on a phone.
 _LONGEST_WORD = 11
 
-# Below this share of its size, the labels of a picture cannot be read.
+# Below this scale, the labels of a picture cannot be read.
 _SMALLEST_SCALE = 0.62
 
-# Green, amber, or red.
+# CSS classes: green, amber, and red for all others.
 _COLOURS = {PASS: "pass", CAUTION: "caution"}
 
 _HINT = '<p class="hint">Wider than the page: scroll it sideways →</p>'
 
 
 def as_page(title: str, fragment: str) -> str:
-    """Return a fragment as a whole page."""
+    """Return a fragment as a complete page."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -169,7 +174,7 @@ def as_page(title: str, fragment: str) -> str:
 
 
 def as_fragment(title: str, sections: list[Section]) -> str:
-    """Return the report as a part of a page: what a notebook shows."""
+    """Return the report as an HTML fragment, as notebooks show it."""
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     body = "\n".join(map(_section, sections))
     return (
@@ -214,14 +219,14 @@ def _cell(content: object, tag: str = "td", scope: str = "") -> str:
     if content == BLANK:
         return '<td class="blank"></td>'
     text, start = str(content), f'{tag} scope="{scope}"' if scope else tag
-    # Only what cannot fit may be broken within a word: a number in two lines is misread.
+    # Only long words may be broken: a number on two lines is misread.
     is_long = max(map(len, text.replace("-", " ").split()), default=0) > _LONGEST_WORD
     start += ' class="long"' if is_long else ""
     return f"<{start}>{escape(text)}</{tag}>"
 
 
 def _scrolling(content: str, name: str, is_wide: bool) -> str:
-    """Return what is as wide as the page or, if it `is_wide`, scrolls where the page is narrow."""
+    """Return content that fits the page or, if it `is_wide`, scrolls on narrow pages."""
     if not is_wide:
         return f'<div class="fits">{content}</div>'
     return (

@@ -1,43 +1,37 @@
-"""Report: what leaks about each secret, and conclusions for the recipient."""
+"""Report: what leaks about each secret, and what the recipient may conclude."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..describing import (
-    CAUTION,
-    DOES_NOT_APPLY,
-    NO_VERDICT,
-    PASS,
-    ReleaseSummary,
-    SecretSummary,
-    figure,
-    limit,
-    percent,
-    rounded_up,
-    shown,
-)
+from .._messages import listed
+from ..describing import ReleaseSummary, SecretSummary
+from ..describing.face_value import DOES_NOT_APPLY
+from ..describing.numbers import figure, limit, percent, rounded_up, shown
+from ..describing.verdict import CAUTION, NO_VERDICT, PASS
 from ..fidelity import Fidelity
 from ..measures import KL
 from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE
 from .attackers import best_attacker
-from .columns import Columns, listed
+from .columns import Columns
 from .layout import Points, Section, Table
 
-# Groups that the table lists, at most: the most exposed ones.
+# Maximum number of groups in the table: the most exposed ones.
 _MOST_GROUPS = 20
 
 _ROWS_ONLY = "The budget was enforced for these rows only, not for the population."
 _ASK_FOR_IT = f"send it back and ask for a release with a confidence of {USUAL_CONFIDENCE:g}."
 _TOO_FEW_ROWS = (
-    "What may leak in the population is far above the budget: there are too few rows for this "
-    "many symbols and groups. More rows help, and so does putting values or groups together."
+    "The limit for the population is far above the budget: there are too few rows for this many "
+    "symbols and groups. More rows help, and so does merging values or groups."
 )
 
 
 def in_short(summary: ReleaseSummary) -> list[str]:
-    """Say what became of the columns, what leaks and what is kept."""
+    """Return sentences on the treatment of columns, on what leaks and what is kept."""
     secrets = list(summary.secrets.values())
     said = [f"{summary.treatment_sentence()} {summary.kept_sentence()}"]
     said += [each.revealed() for each in secrets]
@@ -50,14 +44,14 @@ def in_short(summary: ReleaseSummary) -> list[str]:
 
 
 def to_do(summary: ReleaseSummary) -> list[str]:
-    """Say what to do about the verdict before anybody signs."""
+    """Return what to do about the verdict before signing."""
     if summary.status == PASS:
         return [
             "Check that the files and the columns below are the right ones.",
             "Read what the recipient may and may not conclude.",
         ]
     if summary.status == NO_VERDICT:
-        return ["Do not sign: there is nothing that this release was checked against."]
+        return ["Do not sign: nothing is known that this release could be checked against."]
     if summary.verdict.level == "none":
         return ["Do not sign: send it back and ask for a smaller epsilon."]
     said = []
@@ -72,7 +66,7 @@ def to_do(summary: ReleaseSummary) -> list[str]:
 
 
 def against_budgets(summary: ReleaseSummary) -> Table:
-    """Return the table of all secrets: the verdict, budgets, and what leaks about each."""
+    """Return the table of verdicts, budgets and leakages of all secrets."""
     rows = {}
     for each in summary.secrets.values():
         limits, at_most = each.limits, each.limit
@@ -93,28 +87,24 @@ def against_budgets(summary: ReleaseSummary) -> Table:
 
 
 def what_leaks(secret: SecretSummary, cells: pd.DataFrame | None) -> Section:
-    """Return what is revealed about a secret; cells : their rules, where symbols are cells."""
+    """Return the section on a secret; cells : their rules, if symbols are cells."""
     return Section(
         f"What leaks about {secret.name}" if secret.is_one_of_several else "What leaks",
-        [
-            secret.exposure(show_groups=True),
-            best_attacker(secret),
-            *_worst_value(secret, cells),
-        ],
+        [secret.exposure(show_groups=True), best_attacker(secret), *_worst_value(secret, cells)],
         [_groups(secret), *_known_columns(secret)],
     )
 
 
 def _worst_value(secret: SecretSummary, cells: pd.DataFrame | None) -> list[str]:
-    """Name the released value that reveals most in the rows: it is in the release anyway."""
-    leakage, made = secret.secret.leakage, secret.release.mechanism
-    at = int(np.argmax(leakage))
-    label = made.y_labels[at]
-    if not np.isfinite(leakage[at]) or len(made.y_labels) < 2:
+    """Name the released value that reveals most in the rows: recipients see it anyway."""
+    leakage, mechanism = secret.secret.leakage, secret.release.mechanism
+    worst = int(np.argmax(leakage))
+    label = mechanism.y_labels[worst]
+    if not np.isfinite(leakage[worst]) or len(mechanism.y_labels) < 2:
         return []
     said = [
         f"The released value that reveals most in the rows is {shown(label)}, which makes up "
-        f"{made.p_y[at]:.1%} of the release."
+        f"{mechanism.p_y[worst]:.1%} of the release."
     ]
     if cells is not None and label in cells.index:  # its name says nothing
         said.append(f"Rows of {shown(label)}: {cells['rule'].to_dict()[label]}.")
@@ -124,12 +114,12 @@ def _worst_value(secret: SecretSummary, cells: pd.DataFrame | None) -> list[str]
 def _groups(secret: SecretSummary) -> Table:
     """Return the table of how far the probability of each group can move."""
     labels = [shown(label)[1:-1] for label in secret.secret.s_labels or ()]
-    is_bounded = secret.release.scope == "per_output"
+    allowed: Any = "any"
+    if secret.release.scope == "per_output":
+        allowed = [found.shown() for found in secret.moves("allowed")]
     cells = pd.DataFrame(
         {
-            "allowed by the budget": [found.shown() for found in secret.moves("allowed")]
-            if is_bounded
-            else "any",
+            "allowed by the budget": allowed,
             "reached in the rows": [found.shown() for found in secret.moves("reached")],
             "share": [f"{found.prior:.1%}" for found in secret.moves()],
         },
@@ -137,39 +127,34 @@ def _groups(secret: SecretSummary) -> Table:
     )
     widths = pd.Series([found.width for found in secret.moves()])
     most = widths.sort_values(ascending=False, kind="stable").index[:_MOST_GROUPS].sort_values()
-    some = f" ({_MOST_GROUPS} of {len(cells)} groups: the most exposed)"
-    caption = f"The probability of each group of {secret.name}, for whoever sees a released value"
-    return Table(caption + (some if len(most) < len(cells) else ""), cells.iloc[most])
+    caption = f"The probability of each group of {secret.name}, given a released value"
+    if len(most) < len(cells):
+        caption += f" ({_MOST_GROUPS} of {len(cells)} groups: the most exposed)"
+    return Table(caption, cells.iloc[most])
 
 
 def _known_columns(secret: SecretSummary) -> list[Table]:
-    """Return the table of what those learn who know a column, which no budget bounds."""
-    known, budget = secret.known_columns, secret.epsilon
-    if not known:
+    """Return the table of leakage to people who know a column, which no budget bounds."""
+    if not secret.known_columns:
         return []
-    rows = {
-        name: ["not known", DOES_NOT_APPLY]
-        if leakage is None
-        else [
-            limit(leakage),
-            rounded_up(leakage / budget, 1) if 0 < budget < np.inf else DOES_NOT_APPLY,
-        ]
-        for name, leakage in known.items()
-    }
-    cells = pd.DataFrame.from_dict(rows, orient="index", columns=["learns up to", "in budgets"])
-    caption = f"What is learned about {secret.name} by whoever already knows a true value"
-    return [Table(caption, cells.rename_axis("who knows"))]
-
-
-# What the report says to the recipient of a release: what follows from it, and what does not.
+    rows, budget = {}, secret.epsilon
+    for name, leakage in secret.known_columns.items():
+        texts = ["not known" if leakage is None else limit(leakage), DOES_NOT_APPLY]
+        if leakage is not None and 0 < budget < np.inf:
+            texts[1] = rounded_up(leakage / budget, 1)
+        rows[name] = texts
+    columns = ["learns up to", "multiple of the budget"]
+    cells = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    caption = f"What somebody who already knows a true value can learn about {secret.name}"
+    return [Table(caption, cells.rename_axis("known column"))]
 
 
 _NOT_TOGETHER = (
-    "Each secret has a budget of its own. Separate budgets bound no combination of secrets: what "
-    "a released value reveals about several of them together may be more."
+    "Each secret has its own budget. Separate budgets bound no combination of secrets: a released "
+    "value may reveal more about several of them together."
 )
 _RARE = (
-    "That a value which is rare in the release, or does not appear, is so in the table: rare "
+    "That a value which is rare or absent in the release is rare or absent in the table: rare "
     "values are often released as common ones."
 )
 _SEPARATE = (
@@ -181,7 +166,7 @@ _SEPARATE = (
 def conclusions(
     summary: ReleaseSummary, columns: Columns, are_values: bool, notes: list[str]
 ) -> Section:
-    """Return what the recipient may and may not conclude, and for what that holds.
+    """Return what the recipient may and may not conclude, and the scope of the guarantee.
 
     are_values : whether released values look like true ones; notes : of the caller.
     """
@@ -196,7 +181,7 @@ def conclusions(
     guarantee = (
         f"The guarantee is about {about}, and about one release of each row. The attacker may "
         f"know the channel, and everything about the rows as a whole, but no other part of the "
-        f"row: whoever knows one may learn more than the budget."
+        f"row: whoever knows one may learn more than the budget allows."
     )
     return Section(
         "What the recipient may and may not conclude",
@@ -209,17 +194,17 @@ def conclusions(
 
 
 def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
-    """Return whether the columns of a released row are drawn separately."""
+    """Whether the columns of a released row are drawn separately."""
     return fidelity is not None and fidelity.of_cells and len(columns.summary.released) > 1
 
 
 def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     names = columns.summary.x_name()
-    errors = "" if fidelity is None else ", with the errors that are under 'At face value'"
+    errors = "" if fidelity is None else ", with the errors listed under 'At face value'"
     alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [
-        f"How the values of {names} are spread over many rows{alone}{errors}.",
-        f"What a model learns from {names} as released, about rows that are released alike.",
+        f"How the values of {names} are distributed over many rows{alone}{errors}.",
+        f"What a model learns from {names} as released, for rows released in the same way.",
     ]
     if columns.unchanged:
         said.append(f"That the values of {listed(columns.unchanged)} are the true ones.")
@@ -231,25 +216,24 @@ def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | Non
     if fidelity is not None and not np.isnan(fidelity.unchanged) and fidelity.unchanged != 1:
         about_one_row = [
             f"That a released value is the true value of that row: {1 - fidelity.unchanged:.1%} "
-            f"of the rows are released with another one."
+            f"of the rows are released with a different one."
         ]
     return [
         f"Which {protected} a single person has{_moved(summary)}.",
         *about_one_row,
         *([] if fidelity is None else [_RARE]),
         *([_SEPARATE] if _is_separate(columns, fidelity) else []),
-        f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
-        f"a row; and this is not differential privacy, which would hide whether a person is in "
-        f"the data.",
+        f"That the release is anonymous. It protects {protected}, and nothing else in a row; and "
+        f"this is not differential privacy, which would hide whether a person is in the data.",
         f"Anything from several releases of the same rows, or from rows of the same person or "
-        f"family taken together: that can reveal more about {protected} than the budget.",
+        f"family taken together: that can reveal more about {protected} than the budget allows.",
         f"That it can be joined to other data without harm: what these reveal about {protected} "
         f"comes on top. Row numbers and the order of rows are such data, too.",
     ]
 
 
 def _moved(summary: ReleaseSummary) -> str:
-    """Say how little follows about one person; shares of groups are not for the recipient."""
+    """Return the largest move in words; shares of groups are not for the recipient."""
     verdicts = [secret.verdict for secret in summary.secrets.values()]
     if any(np.isnan(verdict.points) for verdict in verdicts):
         return ""

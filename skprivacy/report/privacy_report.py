@@ -1,4 +1,4 @@
-"""PrivacyReport: all sections of a report in their order."""
+"""PrivacyReport: all sections of a report, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Self
 
 from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import check_real, message
-from ..describing import CAUTION, PASS, ReleaseSummary
+from ..describing import ReleaseSummary
+from ..describing.verdict import CAUTION, PASS
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.parameters import Settings
@@ -18,10 +19,10 @@ from ..joint import confidence_of_each
 from ..mechanism import population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
-from .appendix import FileRecord, Handover, for_specialists, glossary, pictures, recipe
+from .appendix import WORDS, FileRecord, Handover, for_specialists, pictures, recipe
 from .attackers import Attacked, attack_section, no_attack, small_numbers
 from .columns import cells_section, columns_of, face_value, target_beside
-from .layout import Points, Section, as_fragment, as_page, as_text
+from .layout import Points, Section, as_fragment, as_page, as_text, facts
 from .leaks import against_budgets, conclusions, in_short, to_do, what_leaks
 
 _SEEDED = (
@@ -37,18 +38,18 @@ def sections_of(
     attacked: Attacked | None,
     handover: Handover,
     notes: list[str],
-    with_curve: bool = True,
+    with_curve: bool,
 ) -> tuple[str, list[Section]]:
-    """Return the title and the sections of a report on what was fitted by these settings.
+    """Return the title and the sections of a report.
 
-    summary : of the release, with limits for the population; notes : those of the caller on the
+    summary : of the release, with limits for the population; notes : of the caller, on the
     guarantee; with_curve : whether to show what other budgets would keep.
     """
-    assert fitted.training is not None  # or there would be no report
+    assert fitted.training is not None  # checked by from_estimator
     columns, secrets = columns_of(fitted, summary), list(summary.secrets.values())
     protected, mechanism = columns.protected, fitted.mechanism
     may_sign = summary.status in (PASS, CAUTION)
-    are_values = settings.output == "label"  # or what comes out is not what went in
+    are_values = settings.output == "label"
     attacks = [no_attack(protected)]
     if attacked is not None:
         attacks = [attack_section(fitted, settings, attacked, secret) for secret in secrets]
@@ -73,16 +74,12 @@ def sections_of(
     )
     rows = f"{fitted.training.n_rows:,} rows"
     if fitted.training.effective_rows != fitted.training.n_rows:
-        rows += f", as good as {fitted.training.effective_rows:,} equally weighted ones"
+        rows += f", worth {fitted.training.effective_rows:,} equally weighted ones"
     if settings.smoothing:
         rows += f", smoothed by {settings.smoothing:g} rows in every cell"
+    treatments = columns.table(fitted.training.alphabet.n_symbols)
     files = Section(
-        "Files and columns",
-        handover.notes(protected),
-        [
-            handover.files(rows),
-            columns.table(fitted.training.alphabet.n_symbols),
-        ],
+        "Files and columns", handover.notes(protected), [handover.files(rows), treatments]
     )
     sections = [
         first,
@@ -94,7 +91,7 @@ def sections_of(
         *attacks,
         conclusions(summary, columns, are_values, notes),
         handover.signatures(may_sign),
-        glossary(),
+        Section("Words", tables=[facts("Words of this report", WORDS)]),
         pictures(summary, mechanism, settings, with_curve),
         for_specialists(summary, mechanism),
         recipe(mechanism.epsilon, settings),
@@ -102,10 +99,7 @@ def sections_of(
     return f"Privacy report: {summary.x_name()} released, {protected} protected", sections
 
 
-# PrivacyReport: the report on a release for whoever signs it off.
-
-
-# How many joints are drawn for limits, at least: as `population_leakage` does.
+# Minimum number of joints drawn for limits, as in `population_leakage`.
 _DRAWS = 999
 
 
@@ -116,7 +110,7 @@ class PrivacyReport:
     single HTML file that needs no network. It holds aggregate figures on S, and no rows.
 
     It is not for the recipient of the data: it names the groups of S, and whoever knows all of the
-    input but one value finds that value by its SHA-256, which no budget prevents.
+    input except one value can find that value from its SHA-256, which no budget prevents.
 
     Examples
     --------
@@ -158,26 +152,25 @@ class PrivacyReport:
         transformer : PrivacyFunnelTransformer
             Fitted.
         df : frame, default=None
-            Rows with their S: they are released again, and the release is attacked. Without them,
-            the report says that no attack was tried.
+            Rows with their S, to be released again and attacked. None: no attack.
         sensitive_features : array-like, default=None
             S of `df`, if `fit` got S this way.
         confidence : float, default=0.95
             The confidence of the limits for the population and of the intervals of the audit. A
-            transformer with a confidence has limits of its own, which are then shown.
+            transformer with a confidence has its own limits, which are shown instead.
         attacker, cv
             As in `audit`.
         purpose, recipient : str, default=None
-            What the release is for, and who gets it. What is None is a line to fill in by hand.
+            What the release is for, and who gets it. None: a line to fill in by hand.
         input_file, output_file : str or Path, default=None
             The files with the rows of `fit` and of the release. They are read, and the report
-            has their names, without folders, and their SHA-256. Whoever knows all of the input
-            but one value, or can guess it, finds that value by its SHA-256: leave out `input_file`
-            for reports you share outside your organisation.
+            shows their names, without folders, and their SHA-256. Whoever knows or can guess all
+            of the input except one value can find that value from its SHA-256: leave out
+            `input_file` for reports you share outside your organisation.
         n_rows_out : int, default=None
-            How many rows were released.
+            Number of released rows.
         notes : list of str, default=()
-            Sentences of your own, added to what is said about the guarantee.
+            Your own sentences on the guarantee.
         with_curve : bool, default=True
             Whether to show what other budgets would keep, which takes several designs.
 
@@ -200,7 +193,7 @@ class PrivacyReport:
         fitted = fitted_of(transformer)
         if fitted.training is None:
             raise ValueError(
-                "This transformer was loaded without its joint distribution: what it leaks is not "
+                "This transformer was loaded without its joint distribution: its leakage is not "
                 "known here. Make the report where it was fitted."
             )
         name = cls.__name__
@@ -214,8 +207,9 @@ class PrivacyReport:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
         settings = settings_of(transformer)
-        about = fitted, settings, summary, attacked, handover, list(notes)
-        return cls(*sections_of(*about, with_curve))
+        return cls(
+            *sections_of(fitted, settings, summary, attacked, handover, list(notes), with_curve)
+        )
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)
@@ -260,9 +254,9 @@ class PrivacyReport:
 
 
 def summary_of(fitted: Fitted, confidence: float) -> ReleaseSummary:
-    """Return the summary of a release, also with limits for one that was made for rows only.
+    """Return the summary of a release, with limits for the population that hold all at once.
 
-    All limits hold at once; a design with a confidence has limits of its own.
+    A design with a confidence has its own limits.
     """
     training, secrets = fitted.training, fitted.mechanism.secrets
     assert training is not None

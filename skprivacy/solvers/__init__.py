@@ -1,4 +1,4 @@
-"""Ways to choose P(Y|X), by name, and what you need to write one of your own."""
+"""Solvers, which choose P(Y|X), by name, and the classes needed to write your own."""
 
 from dataclasses import fields
 from typing import Any
@@ -60,15 +60,14 @@ def get_solver(
 ) -> Solver:
     """Return a solver object from a name and its options, or the object itself.
 
-    "auto" is decided by the task.
+    The task decides which solver "auto" is.
     """
     if not isinstance(options, dict | None):
         raise TypeError(message(owner, "solver_options", "a dict or None", options))
     if isinstance(solver, Solver):
         if options:
-            both = f"{owner} got the options {sorted(options)} in addition to the solver object "
-            how = "; set them on the object, or pass the solver by name."
-            raise TypeError(f"{both}{solver!r}{how}")
+            both = f"the options {sorted(options)} in addition to the solver object {solver!r}"
+            raise TypeError(f"{owner} got {both}. Set them on the object.")
     else:
         check_solver_name(owner, "solver", solver)
         if solver == "auto":
@@ -78,16 +77,14 @@ def get_solver(
         allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
         options = options or {}
         if unknown := sorted(set(options) - set(allowed)):
-            raise TypeError(
-                f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}, which "
-                f"takes {', '.join(allowed) or 'none'}."
-            )
+            unexpected = f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}"
+            raise TypeError(f"{unexpected}, which takes {', '.join(allowed) or 'none'}.")
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(task):
-        needs = Message(f"The solver {solver.name!r} needs ", requirement, ". ")
+        needs = f"The solver {solver.name!r} needs ", requirement, ". "
         measure = InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name))
-        got = " got ", measure, ", ", Setting("scope", task.scope), "."
-        raise ValueError(Message(needs, Owner(owner), *got))
+        got = Owner(owner), " got ", measure, ", ", Setting("scope", task.scope), "."
+        raise ValueError(Message(*needs, *got))
     return solver
 
 

@@ -1,4 +1,4 @@
-"""The mechanisms of the paper: Section II-B for bounds on lifts, and Algorithm 1."""
+"""The mechanisms of the paper: Section II-B (bounded lifts) and Algorithm 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..geometry import LiftPolytopes, Points, normalised
 from ..geometry.lift_polytopes import Engine
 from ..measures.measure import leakage_in
 from .leakage_function import SegmentLeakage
-from .linear_program import MixtureProgram
+from .linear_program import Excess, MixtureProgram
 from .solver import DesignTask, Solution, Solver
 
 DEFAULT_MAX_BASES = 1_000_000
@@ -31,16 +31,16 @@ class Candidates:
 
     @cached_property
     def polytopes(self) -> LiftPolytopes:
-        """The polytopes ``low <= deviations @ W <= high``."""
+        """The polytopes of bounded lifts."""
         return LiftPolytopes(self.task.joint.deviations, self.max_bases, self.engine)
 
     @cached_property
     def leakage(self) -> SegmentLeakage:
-        """The leakage of the vertices for every bound on the lifts."""
+        """The leakage of the vertices, for all bounds on lifts."""
         return SegmentLeakage(self.polytopes.segments, self.task.joint, self.task.measure)
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Return the deviations of lifts that imply the budget, known or found from the data."""
+        """Return bounds on deviations that imply the budget, known or computed from the data."""
         bounds = self.task.measure.implied_deviations(epsilon)
         return (-1.0, self.leakage.largest_safe_excess(epsilon)) if bounds is None else bounds
 
@@ -49,24 +49,24 @@ class Candidates:
         return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
 
     def within(self, points: Points, epsilon: float) -> Points:
-        """Return the points that keep the budget as computed from their own floats."""
+        """Return the points whose computed leakage is within the budget."""
         joint, measure = self.task.joint, self.task.measure
         leakage = measure.leakage(joint.sensitive_posterior(points), joint.p_s)
         return points[leakage <= measure.budget(epsilon, share=0.5)]
 
 
 def all_candidates(candidates: Candidates, epsilon: float) -> Points:
-    """Return both ends of the part of each line of vertices that meets the budget.
+    """Return both ends of the part of each segment of vertices that is within the budget.
 
-    Its other points are mixtures of these two, and as u is convex, a mixture has no larger u.
+    The points between are mixtures of these two, and have no larger u, because u is convex.
     """
     index, first, last = candidates.leakage.within(epsilon)
     points = candidates.leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
     return candidates.within(points, epsilon)
 
 
-def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], float]:
-    """Return the function that returns by how much a channel exceeds a budget."""
+def excess_over(task: DesignTask, epsilon: float) -> Excess:
+    """Return a function that returns by how much a channel exceeds a budget."""
     joint, measure = task.joint, task.measure
     p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
 
@@ -84,8 +84,8 @@ def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], floa
 class LiftPolytopeSolver(Solver):
     """The best mechanism whose lifts are bounded: Section II-B of the paper.
 
-    Optimal for `max_lift` and `lip`. For any other measure it uses the lift bound that implies
-    its budget, which is feasible but not optimal.
+    Optimal for `max_lift` and `lip`. For other measures it uses a bound on lifts that implies the
+    budget, which is feasible but not optimal.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class LiftPolytopeSolver(Solver):
         How vertices are enumerated: once for all epsilons, or by cdd for each of them, which
         needs the extra `cdd`.
     max_bases : int, default=1_000_000
-        The most candidate vertices to examine; more than that raise a `SolverError`.
+        The largest number of candidate vertices; more raise a `SolverError`.
 
     Examples
     --------
@@ -117,10 +117,10 @@ class LiftPolytopeSolver(Solver):
         return map(self.prepared(task), epsilons)
 
     def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
-        """Enumerate the vertices of all epsilons at once."""
+        """Enumerate the vertices for all epsilons at once."""
         candidates = Candidates(task, self.max_bases, self.engine)
         program = MixtureProgram(task.joint.p_x, task.utility)
-        # cdd in floating point may miss a vertex, which would make its bound wrong.
+        # cdd in floating point may miss a vertex, so that the bound would be wrong.
         exact = task.measure.is_lift_box and task.scope == "per_output" and self.engine != "cdd"
         every_output = replace(task, scope="per_output")  # serves the average too
 
@@ -136,15 +136,11 @@ class LiftPolytopeSolver(Solver):
 # Algorithm 1 of the paper: candidates from max-lift polytopes, then one linear program.
 #
 # The names follow the paper: E are the budgets, E' the exponents of the max-lift polytopes whose
-# vertices are tried, N the numbers of exponents between two budgets, F the candidates of a budget,
-# R the vertices of a polytope, U the outputs in use at the previous budget.
+# vertices are tried, N the numbers of exponents between two budgets, F the candidates of a budget.
 #
-# For `kl` this is the paper's algorithm to the letter. For the other measures its line 3 is wrong,
+# For `kl` this is exactly the paper's algorithm. For the other measures its line 3 is wrong,
 # because Proposition 1 is (corrections 1 and 2, docs/corrections.rst). Here F starts from the
 # optimal max-lift mechanism at the bound M that really implies the budget, and E' starts at log M.
-
-
-_CHUNK = 2_000_000  # leakages at once
 
 
 @dataclass(frozen=True)
@@ -155,20 +151,20 @@ class Algorithm1Solver(Solver):
     ----------
     candidates : {"window", "all"}, default="window"
         "window": as in the paper, vertices for exponents on a grid whose leakage is between
-        (1 - delta) epsilon and epsilon. "all": every vertex, for any exponent, that meets the
-        budget. It is never worse, and it needs no grid: vertices move along straight lines, and
-        the two ends of the part of a line that meets the budget make the rest superfluous.
+        (1 - delta) epsilon and epsilon. "all": all vertices within the budget, for any exponent.
+        It is never worse, and needs no grid: vertices move along segments, and the two ends of
+        the part within the budget make the rest superfluous.
     delta : float, default=0.05
         The width of the window. This and the next three parameters have no effect on "all".
     n_between : int or sequence of int, default=5
-        How many exponents to try between one epsilon and the next: n_1, n_2, ...
+        Number of exponents between one epsilon and the next: n_1, n_2, ...
     n_last : int, default=500
-        How many to try between the last epsilon and `eps_last`.
+        Number of exponents between the last epsilon and `eps_last`.
     eps_last : float, default=None
         Where the grid ends. None: the logarithm of the largest lift, beyond which nothing
         changes.
     max_bases : int, default=1_000_000
-        The most candidate vertices to examine; more than that raise a `SolverError`.
+        The largest number of candidate vertices; more raise a `SolverError`.
 
     Examples
     --------
@@ -207,7 +203,7 @@ class Algorithm1Solver(Solver):
         program = MixtureProgram(task.joint.p_x, task.utility)
         extremal: Iterable[Points] = (all_candidates(candidates, e) for e in epsilons)
         if self.candidates == "window":
-            extremal = self._window_candidates(candidates, epsilons)
+            extremal = self._in_window(candidates, epsilons)
         every_output = replace(task, scope="per_output")  # serves the average too
         in_use: list[Points] = []
         for epsilon, points in zip(epsilons, extremal, strict=True):
@@ -218,25 +214,23 @@ class Algorithm1Solver(Solver):
             in_use = [mixture.points]
             yield Solution(mixture.channel)
 
-    def _window_candidates(
-        self, candidates: Candidates, epsilons: Sequence[float]
-    ) -> list[Points]:
+    def _in_window(self, candidates: Candidates, epsilons: Sequence[float]) -> list[Points]:
         """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
         leakage, largest = candidates.leakage, candidates.polytopes.largest
         implied = [candidates.bounds(epsilon)[1] for epsilon in epsilons]
         exponents, starts = self._exponents(np.log1p(implied), np.log1p(largest))
         excesses = np.expm1(np.minimum(exponents, np.log1p(largest))).clip(max=largest)
         chosen: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in epsilons]
-        n, size = len(leakage.segments), max(1, _CHUNK // len(exponents))
+        n, size = len(leakage.segments), max(1, 2_000_000 // len(exponents))  # limits memory
         for index in np.split(np.arange(n), range(size, n, size)):
-            fraction, inside = leakage.segments.fractions(index, excesses)
+            fraction, inside = leakage.segments.locate(index, excesses)
             values = np.where(inside, leakage.at(fraction, index), np.nan)
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
                 window = later <= candidates.task.measure.budget(epsilon, share=0.25)
                 # Drops symbols that could be released unchanged (correction 3).
                 window &= later >= (1 - self.delta) * epsilon
-                # As in `all_candidates`, vertices between two others on a line never improve F.
+                # As in `all_candidates`, vertices between two others on a segment do not help.
                 rows = np.flatnonzero(window.any(axis=1))
                 first = window[rows].argmax(axis=1)
                 last = window.shape[1] - 1 - window[rows, ::-1].argmax(axis=1)
@@ -245,18 +239,16 @@ class Algorithm1Solver(Solver):
         found = [map(np.concatenate, zip(*parts, strict=True)) for parts in chosen]
         return [leakage.segments.at(*each) for each in found]
 
-    def _exponents(
-        self, log_bounds: FloatArray, log_largest: float
-    ) -> tuple[FloatArray, IntArray]:
-        """Return E' and, for each budget, where its part E'_i starts."""
-        # The paper needs it above the only budget (correction 6).
-        last = max(log_largest, log_bounds[-1]) if self.eps_last is None else self.eps_last
+    def _exponents(self, log_bounds: FloatArray, log_max: float) -> tuple[FloatArray, IntArray]:
+        """Return E' and the start of the part E'_i of each budget."""
+        # The last exponent must be above a single budget (correction 6).
+        last = max(log_max, log_bounds[-1]) if self.eps_last is None else self.eps_last
         if self.eps_last is not None and not last > log_bounds[-1]:
             requirement = f"larger than {log_bounds[-1]}, the exponent of the last epsilon"
             raise ValueError(message("Algorithm1Solver", "eps_last", requirement, self.eps_last))
         ends = np.append(log_bounds, last)
-        # Beyond the largest lift the polytope is the whole simplex: no need for infinity.
-        ends[np.isinf(ends)] = ends[np.isfinite(ends)].max(initial=log_largest)
+        # Beyond the largest lift the polytope is the whole simplex: infinity is not needed.
+        ends[np.isinf(ends)] = ends[np.isfinite(ends)].max(initial=log_max)
         between, n = np.asarray(self.n_between, dtype=int), len(log_bounds) - 1
         if between.ndim and len(between) != n:
             requirement = f"an int, or a sequence of {n} for {n + 1} epsilons"

@@ -1,4 +1,4 @@
-"""Simple mechanisms to compare with: merged symbols, randomised response, a chi-squared design."""
+"""Baselines: merged symbols, randomised response, and a chi-squared design."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ from ..utilities import UTILITY_ROUNDING
 from .leakage_function import LeakageFunction
 from .solver import DesignTask, Solution, Solver
 
-# A tenth of the tolerance of budgets: what exceeds a budget only by rounding is allowed.
-_LIMIT_RTOL = 1e-10
-
 
 class Risk:
     """The leakage of blocks of symbols, for one task."""
@@ -37,17 +34,17 @@ class Risk:
         self._leakage, self._measure = LeakageFunction(joint, task.measure), task.measure
 
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
-        """Return g of each of some blocks."""
+        """Return g of each block, from its probability and its P(x)-weighted deviations."""
         deviations = moments / mass[..., None]
-        # All of X as one block has no deviations except for rounding.
+        # The deviations of all of X as one block are rounding.
         deviations[np.abs(deviations).max(axis=-1) <= DEVIATION_ROUNDING] = 0.0
         return self._leakage.value(deviations)
 
     def limit(self, epsilon: float) -> float:
-        """Return the largest g that epsilon allows."""
+        """Return the largest g that epsilon allows, plus a tenth of the tolerance of budgets."""
         if self._measure.budget(epsilon) == np.inf:
             return np.inf
-        return self._leakage.threshold(epsilon) * (1 + _LIMIT_RTOL)
+        return self._leakage.threshold(epsilon) * (1 + 1e-10)
 
 
 def channel_of(blocks: IntArray) -> FloatArray:
@@ -57,10 +54,10 @@ def channel_of(blocks: IntArray) -> FloatArray:
 
 
 class Partition:
-    """A partition in the making: blocks are fused until the release is private.
+    """A partition of X whose blocks can be merged.
 
-    A block is named after one of its symbols. `mass` and `risks` have an entry for every symbol;
-    for symbols that name no block, both are 0.
+    A block has the number of one of its symbols. `mass` and `risks`, the probability and g of
+    blocks, have an entry for every symbol; both are 0 for symbols that are no block's number.
     """
 
     def __init__(self, risk: Risk) -> None:
@@ -70,16 +67,16 @@ class Partition:
         self.blocks = np.arange(len(self.mass))
 
     def leakage(self, scope: Scope) -> float:
-        """Return g of the worst block, or on average."""
+        """Return the largest g of a block, or the average."""
         return value_in(scope, self.risks, self.mass)
 
     def risk_with(self, block: int, others: IntArray | list[int]) -> FloatArray:
-        """Return g of the union of a block and each of some others."""
+        """Return g of the union of a block with each of `others`."""
         mass = self.mass[block] + self.mass[others]
         return self._risk.of(mass, self._moments[block] + self._moments[others])
 
-    def fuse(self, block: int, other: int) -> None:
-        """Make one block of two, with the name of the first."""
+    def merge(self, block: int, other: int) -> None:
+        """Merge two blocks, keeping the number of the first."""
         self.blocks[self.blocks == other] = block
         for total in (self.mass, self._moments):
             total[block] += total[other]
@@ -90,14 +87,14 @@ class Partition:
 
 @dataclass(frozen=True)
 class BestPartitionSolver(Solver):
-    """The best way to merge symbols of X within the budget, found by examining all of them.
+    """The best partition of the symbols of X within the budget, by examining all partitions.
 
     No mechanism without noise is better.
 
     Parameters
     ----------
     max_symbols : int, default=10
-        The most symbols that X may have; more raise a `SolverError`. 10 symbols have 115,975
+        The largest number of symbols of X; more raise a `SolverError`. 10 symbols have 115,975
         partitions; 12 have 4 million, which take some seconds.
 
     Examples
@@ -116,19 +113,17 @@ class BestPartitionSolver(Solver):
         check_integer("BestPartitionSolver", "max_symbols", self.max_symbols, low=1)
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Find the most useful partition that each epsilon allows, among all of them."""
+        """Find the most useful partition within each epsilon."""
         n_x = len(task.joint.p_x)
         if n_x > self.max_symbols:
-            has = InPython("X, which has", "the released columns, which have")
             most = InPython(f"max_symbols={self.max_symbols}", str(self.max_symbols))
-            use = InPython("use ", "or use "), Setting("solver", "subset_merging")
-            every = "The solver 'best_partition' examines every partition of ", has
-            more = f" {n_x} symbols: more than ", most, ". Pool rare symbols of ", RELEASED, ", "
-            end = " for a good partition", InPython(", or raise max_symbols"), "."
-            raise SolverError(Message(*every, *more, *use, *end))
+            many = f"The solver 'best_partition' cannot examine all partitions of {n_x} symbols, "
+            more = "more than ", most, ". Pool rare symbols of ", RELEASED, ", or use "
+            hint = Setting("solver", "subset_merging"), InPython(", or raise max_symbols"), "."
+            raise SolverError(Message(many, *more, *hint))
         risk, partitions = Risk(task), all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
-        # The utility may prefer some of the equally useful ones; of these, take the least leaky.
+        # Ties in utility are broken by the preference of the utility, then by leakage.
         order = np.lexsort((leakage, -preferred.round(SAME_DIGITS), -useful.round(SAME_DIGITS)))
         for epsilon in epsilons:
             best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
@@ -136,10 +131,10 @@ class BestPartitionSolver(Solver):
 
 
 def all_partitions(n: int) -> npt.NDArray[np.int8]:
-    """Return every partition of n symbols: the block of each symbol, as rows.
+    """Return all partitions of n symbols as rows: the block of each symbol.
 
     Blocks are numbered in the order of their first symbols, so that no partition appears twice:
-    each further symbol joins one of the existing blocks, or starts a new one.
+    each further symbol joins an existing block, or starts a new one.
     """
     partitions = np.zeros((1, 1), np.int8)
     for _ in range(n - 1):
@@ -154,10 +149,10 @@ def all_partitions(n: int) -> npt.NDArray[np.int8]:
 def _figures(
     partitions: npt.NDArray[np.int8], risk: Risk, task: DesignTask
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``sum q u(W)``, what decides between equals, and g of every partition.
+    """Return (``sum q u(W)``, preference, g) of every partition.
 
-    They come from those of the 2^n possible blocks: block number m has the symbols given by the
-    bits of m; number 0 is empty and reveals nothing.
+    They are sums or maxima over the 2^n possible blocks: block number m has the symbols given by
+    the bits of m; number 0 is empty and reveals nothing.
     """
     n_x = partitions.shape[1]
     members = (np.arange(1, 2**n_x)[:, None] >> np.arange(n_x)) & 1
@@ -183,15 +178,15 @@ def _figures(
 
 @dataclass(frozen=True)
 class SubsetMergingSolver(Solver):
-    """Blocks of risky symbols of X, each fused until it is private.
+    """Merge symbols of X over budget into blocks within the budget.
 
     A block starts with the riskiest symbol that is left and repeatedly takes in the risky symbol
-    that lowers its leakage most, until it is private. If the last block cannot become private, it
-    is fused with other blocks, then with symbols that are not risky. For a budget on average,
-    merging stops as soon as the budget holds.
+    that lowers its leakage most, until it is within the budget. If the last block runs out of
+    risky symbols, it is merged with other blocks, then with other symbols. For a budget on
+    average, merging stops as soon as the budget holds.
 
-    This is the strict variant: every block is private. From epsilon = 0.02 on, the published curve
-    exceeds what any partition within the budget can reach (correction 7).
+    This is the strict variant: every block keeps the budget. From epsilon = 0.02 on, the published
+    curve exceeds what any partition within the budget can reach (correction 7).
 
     Examples
     --------
@@ -205,7 +200,7 @@ class SubsetMergingSolver(Solver):
     name: ClassVar[str] = "subset_merging"
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Merge anew for each epsilon."""
+        """Merge from the start for each epsilon."""
         risk = Risk(task)
         for epsilon in epsilons:
             yield Solution(channel_of(_merged(Partition(risk), risk.limit(epsilon), task.scope)))
@@ -216,22 +211,22 @@ def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
     is_risky = partition.risks > limit
     risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
     blocks: list[int] = []
-    while risky and partition.leakage(scope) > limit:  # with none risky, only rounding exceeds it
+    while risky and partition.leakage(scope) > limit:  # else only rounding exceeds it
         block = risky.pop(np.argmax(partition.risks[risky]))
         while partition.risks[block] > limit and partition.leakage(scope) > limit:
             others = risky or blocks or harmless
-            partition.fuse(block, others.pop(np.argmin(partition.risk_with(block, others))))
+            partition.merge(block, others.pop(np.argmin(partition.risk_with(block, others))))
         blocks.append(block)
     return partition.blocks
 
 
 @dataclass(frozen=True)
 class WatchdogSolver(Solver):
-    """Complete merging: the symbols of X that leak too much become one block.
+    """Complete merging: the symbols of X over budget become one block.
 
-    The others are released unchanged. If that block is not private itself, the next riskiest
-    symbols join it one by one until it is. For a budget on average, the riskiest symbols are
-    merged until the budget holds.
+    The others are released unchanged. If that block exceeds the budget, the next riskiest symbols
+    join it one by one until it does not. For a budget on average, the riskiest symbols are merged
+    until the budget holds.
 
     Examples
     --------
@@ -251,7 +246,7 @@ class WatchdogSolver(Solver):
         order = np.argsort(-risks, kind="stable")
         leakage = _leakage_by_size(risk, risks, order, task.scope)
         for epsilon in epsilons:
-            size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X as one reveals nothing
+            size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X is always allowed
             blocks = np.arange(len(order))
             blocks[order[:size]] = order[0]
             yield Solution(channel_of(blocks))
@@ -273,7 +268,7 @@ class GreedyFunnelSolver(Solver):
     """Starting from Y = X, merge the two outputs whose merger lowers the average leakage most.
 
     This is repeated until the budget holds. For `kl` the average leakage is I(S;Y), and this is
-    the greedy privacy funnel of Makhdoumi et al. It serves only the average scope.
+    the greedy privacy funnel of Makhdoumi et al. Only for scope "average".
 
     Examples
     --------
@@ -290,7 +285,7 @@ class GreedyFunnelSolver(Solver):
         return None if task.scope == "average" else Message(Setting("scope", "average"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Merge until the smallest epsilon holds, pausing on the way for the others."""
+        """Merge until the smallest epsilon holds, recording the others on the way."""
         risk = Risk(task)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
         found = {}
@@ -314,7 +309,7 @@ def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
     yield partition.blocks, partition.leakage("average")
     for _ in range(n_x - 1):
         block, other = map(int, np.unravel_index(np.argmax(drops), drops.shape))
-        partition.fuse(block, other)
+        partition.merge(block, other)
         drops[other] = drops[:, other] = -np.inf
         others = np.setdiff1d(np.flatnonzero(partition.mass), block)
         pairs = np.minimum(block, others), np.maximum(block, others)
@@ -323,7 +318,7 @@ def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
 
 
 def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
-    """Return by how much the average leakage drops when a block is fused with each other one."""
+    """Return how much merging a block with each of `others` lowers the average leakage."""
     mass, risks = partition.mass, partition.risks
     apart = mass[block] * risks[block] + mass[others] * risks[others]
     return apart - (mass[block] + mass[others]) * partition.risk_with(block, others)
@@ -369,23 +364,21 @@ class Chi2DesignSolver(Solver):
         largest = 1 / np.abs(direction / joint.p_x).max()
         for epsilon in epsilons:
             if epsilon > largest:
-                needs = f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
-                what = "here: beyond it ", InPython("P(X|Y)", "a probability")
-                got = f" would be negative. Got {epsilon:g}. Use "
-                raise SolverError(Message(needs, *what, got, Setting("solver", "optimal"), "."))
-            step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # within, up to rounding
+                needs = f"The solver 'chi2_design' needs an epsilon of at most {largest:.6g}, or "
+                why = f"probabilities would be negative. Got {epsilon:g}. Use "
+                raise SolverError(Message(needs, why, Setting("solver", "optimal"), "."))
+            step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # clips rounding only
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
 
 
 def _direction(joint: Joint) -> FloatArray:
-    """Return ``C^-1 (sqrt(P(S)) * L)``: how the posterior of X moves, per epsilon."""
+    """Return ``C^-1 (sqrt(P(S)) * L)``: the move of the posterior of X per unit of epsilon."""
     (n_s, n_x), given_x = joint.p_sx.shape, joint.p_sx / joint.p_x
     rank = np.linalg.matrix_rank(given_x)
     if n_s != n_x or rank < n_x:
         needs = InPython(
-            f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
-            f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of "
-            f"a symbol of S count once.) Use ",
+            f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x {n_x} of "
+            f"rank {rank} (without symbols that never occur or copies of symbols of S). Use ",
             f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
             f"released values, none of them a mixture of others. Got {n_s} and {n_x}. Use ",
         )
@@ -396,21 +389,17 @@ def _direction(joint: Joint) -> FloatArray:
     others = np.eye(n_s) - np.outer(root, root)
     _, _, right = np.linalg.svd(matrix / np.sqrt(joint.p_x)[:, None] @ others)
     direction = matrix @ (others @ right[0])
-    # Scaled to length 1 in chi2 as computed: it holds even where P(S|X) is nearly singular.
+    # Scaled by chi2 as computed, so that it is right even if P(S|X) is nearly singular.
     length = np.sqrt(joint.p_s @ (joint.deviations @ direction) ** 2)
     return direction / length
-
-
-# The answer stays this far inside the budget, against rounding where a measure jumps.
-_INSIDE = 1e-14
 
 
 @dataclass(frozen=True)
 class RandomizedResponseSolver(Solver):
     """k-ary randomised response: X with some probability, otherwise a symbol drawn uniformly.
 
-    The probability is the largest that meets the budget: leakage grows with it, whatever the
-    measure, and the root is found on the measure itself.
+    The probability is the largest within the budget, found by bisection: leakage grows with it,
+    whatever the measure.
 
     Examples
     --------
@@ -424,25 +413,26 @@ class RandomizedResponseSolver(Solver):
     name: ClassVar[str] = "randomized_response"
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Find the largest share of rows that may be released unchanged under each epsilon."""
+        """Find the largest share of rows that each epsilon lets pass unchanged."""
         risk, n_x = Risk(task), len(task.joint.p_x)
 
         def leakage(unchanged: float) -> float:
-            # The rows that are drawn anew reveal nothing: they add mass but no moment.
+            # Rows that are drawn uniformly reveal nothing: they add mass but no moment.
             mass = unchanged * risk.mass + (1 - unchanged) / n_x
             return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
 
         for epsilon in epsilons:
             limit, low, high = risk.limit(epsilon), 0.0, 1.0
-            # The outputs for a smaller share are those for a larger one with noise added.
+            # A smaller share adds noise to the outputs of a larger one: leakage is monotone.
             for _ in range(BISECTIONS):
                 middle = (low + high) / 2
                 low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
-            unchanged = 1.0 if leakage(1.0) <= limit else max(0.0, low - _INSIDE)
+            # Slightly inside the budget, against rounding where a measure jumps.
+            unchanged = 1.0 if leakage(1.0) <= limit else max(0.0, low - 1e-14)
             yield Solution(unchanged * np.eye(n_x) + (1 - unchanged) / n_x)
 
 
-# All mechanisms that need no search, for solvers that must not be worse than any of them. --------
+# All baselines at once, for solvers that must not be worse than any of them. ---------------------
 
 
 _MERGING = WatchdogSolver(), SubsetMergingSolver(), BestPartitionSolver(), GreedyFunnelSolver()
@@ -450,23 +440,22 @@ _SIMPLE = *_MERGING, RandomizedResponseSolver(), Chi2DesignSolver()
 
 
 def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
-    """Yield, for each epsilon, the solutions of the simple solvers that serve a task."""
-    serving = [solver for solver in _SIMPLE if solver.requirement(task) is None]
-    paths = [solver.solve_path(task, epsilons) for solver in serving]
+    """Yield, for each epsilon, the solutions of all baselines that can solve the task."""
+    paths = [s.solve_path(task, epsilons) for s in _SIMPLE if s.requirement(task) is None]
     for _ in epsilons:
         found = []
         for path in paths:
-            # It ends where there are too many symbols, or epsilon is too large.
+            # A path stops if there are too many symbols, or epsilon is too large.
             with suppress(SolverError, StopIteration):
                 found.append(next(path))
         yield found
 
 
 def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
-    """Return the most useful of the solutions, with the tightest bound of all of them."""
-    kept = [task.reached(each.channel) for each in (solution, *others)]
-    best = (solution, *others)[int(np.argmax(kept))]
-    if max(kept) <= kept[0] + UTILITY_ROUNDING:
-        best = solution
-    bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
+    """Return the most useful of the solutions, with the smallest bound of all."""
+    every = [solution, *others]
+    reached = [task.reached(each.channel) for each in every]
+    is_best = max(reached) <= reached[0] + UTILITY_ROUNDING
+    best = solution if is_best else every[int(np.argmax(reached))]
+    bounds = [s.upper_bound for s in every if s.upper_bound is not None]
     return replace(best, upper_bound=min(bounds, default=None))

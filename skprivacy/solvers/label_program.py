@@ -1,7 +1,7 @@
 """Programs for designs with one output per label: a linear one, and a smooth dual.
 
-Leakage is in units of the threshold, and deviations in units of those that it allows: numbers of
-order 1 however small a budget is, because HiGHS knows absolute tolerances only.
+Leakage is in units of the threshold, and deviations in units of those that it allows: numbers are
+of order 1 however small a budget is, because the tolerances of HiGHS are absolute.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from .._numerics import NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
-from ..geometry import Points, normalised
+from ..geometry import Points, Rows, normalised
 from ..measures import Measure
 from .leakage_function import LeakageFunction
 from .linear_program import INFINITY, Columns, Program
@@ -29,9 +29,9 @@ class RelativeLeakage:
     threshold : float
         The unit of g.
     deviations : ndarray of shape (n_s, n_x)
-        Those of the symbols of X.
+        Deviations of the symbols of X, in units of `unit`.
     unit : float
-        The largest deviation on the way from the prior to a symbol that the threshold allows.
+        The largest deviation that the threshold allows between the prior and a symbol.
     prior : ndarray of shape (n_s,)
         P(S).
     """
@@ -44,7 +44,7 @@ class RelativeLeakage:
         self.deviations = leakage.deviations / self.unit
 
     def value(self, deviations: FloatArray) -> FloatArray:
-        """Return the share of the threshold that each row of `deviations` leaks."""
+        """Return the leakage of each row of `deviations`, as a share of the threshold."""
         return self._leakage.value(self.unit * deviations) / self.threshold
 
     def slope(self, deviations: FloatArray) -> FloatArray:
@@ -52,77 +52,74 @@ class RelativeLeakage:
         return self._leakage.slope(self.unit * deviations) * (self.unit / self.threshold)
 
     def shrunk(self, deviations: FloatArray, limits: FloatArray | float = 1.0) -> FloatArray:
-        """Return each row, or what of it keeps a limit."""
+        """Return each row, scaled down if it exceeds its limit."""
         share = self._leakage.shrunk(self.unit * deviations, limits * self.threshold)
         return share[:, None] * deviations
 
     def tangents(self, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the normals and offsets of tangents at each row."""
+        """Return the normals and offsets of the tangents at each row."""
         at = self.unit * deviations
         return self.relative(*self._leakage.tangents(at, self.threshold)[:2])
 
     def relative(self, normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return tangents of g in these units."""
+        """Return tangents of g itself in these units."""
         return normals * (self.unit / self.threshold), offsets / self.threshold
 
     def absolute(self, normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return tangents as those of g itself, which serve any threshold."""
+        """Return tangents as tangents of g itself, valid for any threshold."""
         return normals * (self.threshold / self.unit), offsets * self.threshold
 
 
-# Tangents of g that move with their coordinates: where they touch, or which facets they mix. -----
+# Tangents of g with coordinates: the point where they touch, or the facets that they mix. --------
 
 # Normals and offsets.
 _NormalsOffsets: TypeAlias = tuple[FloatArray, FloatArray]
 
-# Coordinates are scaled so that a step moves tangents this much further, which takes fewer steps.
+# Scale of coordinates: a step moves tangents this much further, so that fewer steps are needed.
 _STRETCH = 10.0
 
-# Lifts are at least this where tangents start.
+# Tangents touch where lifts are at least this.
 _SMALLEST_LIFT = 1e-9
 
-# How far to look to see a slope change, as a share of what keeps lifts positive.
+# Step of finite differences of slopes, as a share of the largest that keeps lifts positive.
 _STEP = 1e-6
-
-# Facets that a tangent mixes with a smaller share hardly matter. More than so many are not mixed.
-_SMALL_SHARE, _MOST_FACETS = 1e-3, 200
 
 
 class MovableTangents(ABC):
-    """One tangent for each row of coordinates, below g for any coordinates."""
+    """One tangent for each row of coordinates; whatever these are, it is below g."""
 
     def __init__(self, leakage: RelativeLeakage) -> None:
         self.leakage = leakage
 
     @abstractmethod
     def coordinates(self, deviations: FloatArray) -> FloatArray:
-        """Return the coordinates of tangents that are high at each row of `deviations`."""
+        """Return coordinates of tangents that are close to g at each row of `deviations`."""
 
     @abstractmethod
     def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
-        """Return the tangents, up to rounding."""
+        """Return the tangents; rounding may lift them above g."""
 
     @abstractmethod
     def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
-        """Return how ``n . r - o q`` of each tangent changes with its coordinates."""
+        """Return the gradient of ``n . r - o q`` of each tangent in its coordinates."""
 
     def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
-        """Return tangents that rounding keeps below g."""
+        """Return the tangents, below g even after rounding."""
         return self.tangents(coordinates)
 
     def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the facets that tangents consist of, and the tangent that each belongs to."""
+        """Return (tangent number, normals, offsets) of the facets that tangents consist of."""
         return np.arange(len(coordinates)), *self.sure(coordinates)
 
     @abstractmethod
     def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
-        """Return coordinates of tangents of the same kind, of another threshold, as ours."""
+        """Return our coordinates for tangents of `before`, which has another threshold."""
 
 
 class TouchingTangents(MovableTangents):
-    """Tangents that touch g at places: for measures with a slope that changes everywhere.
+    """Tangents that touch g at a point: for smooth measures.
 
-    Coordinates are logarithms of lifts: any numbers, once centred, are a posterior.
+    Coordinates are logarithms of the lifts of that point: any numbers, once centred, define one.
     """
 
     def coordinates(self, deviations: FloatArray) -> FloatArray:
@@ -141,10 +138,7 @@ class TouchingTangents(MovableTangents):
         return normals, (normals * places).sum(axis=1) - self.leakage.value(places)
 
     def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
-        """Return the second derivative of g at the places, applied to where a label is from there.
-
-        It is taken as a difference of slopes, then by the coordinates.
-        """
+        """Return the second derivative of g toward ``r / q``, by finite differences of slopes."""
         places, unit = self._places(coordinates), self.leakage.unit
         lifts, toward = 1 + unit * places, r - q[:, None] * places
         size = np.maximum(np.abs(toward).max(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -166,7 +160,7 @@ class TouchingTangents(MovableTangents):
 class MixedFacets(MovableTangents):
     """Mixtures of the facets of a polyhedral g; coordinates are logarithms of their shares.
 
-    rows : what is to be small in each facet, as `Measure.facets` has it.
+    rows : normals of the facets, as in `Measure.facets`.
     """
 
     def __init__(self, leakage: RelativeLeakage, rows: FloatArray) -> None:
@@ -176,7 +170,8 @@ class MixedFacets(MovableTangents):
         self._normals, self._offsets = leakage.tangents(leakage.shrunk(toward / leakage.unit))
 
     def coordinates(self, deviations: FloatArray) -> FloatArray:
-        return (deviations @ self._normals.T - self._offsets) / _STRETCH  # all have some share
+        # Every facet has some share.
+        return (deviations @ self._normals.T - self._offsets) / _STRETCH
 
     def _shares(self, coordinates: FloatArray) -> FloatArray:
         below = coordinates - coordinates.max(axis=1, keepdims=True)
@@ -192,7 +187,7 @@ class MixedFacets(MovableTangents):
         return _STRETCH * shares * (heights - (shares * heights).sum(axis=1, keepdims=True))
 
     def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        labels, facets = np.nonzero(self._shares(coordinates) > _SMALL_SHARE)
+        labels, facets = np.nonzero(self._shares(coordinates) > 1e-3)
         return labels, self._normals[facets], self._offsets[facets]
 
     def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
@@ -206,14 +201,14 @@ def movable_tangents(
     relative = RelativeLeakage(leakage, threshold)
     try:
         facets = measure.facets(leakage.prior, epsilon)
-    except ValueError:  # there are too many to list
+    except ValueError:  # too many to list
         return None
     if facets is None:
         return TouchingTangents(relative)
-    return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
+    return MixedFacets(relative, facets[0]) if len(facets[0]) <= 200 else None
 
 
-# A smooth dual of designs with one output per label: it soon knows which tangents matter. --------
+# A smooth dual of designs with one output per label, which quickly finds the tangents that matter.
 #
 # With a price for the leakage of each label l, and a tangent ``n_l . d - o_l`` of g, a loss is at
 # least ``sum P(x) min_l (loss(x, l) + price_l (n_l . d(x) - o_l - 1))``; on average there is one
@@ -222,47 +217,32 @@ def movable_tangents(
 # take minutes. g and d are in the units of `RelativeLeakage`.
 
 
-# Of the leakage of a label at first, and what is none; in units of the scale of losses.
-_FIRST_PRICE = 0.1
-_NO_PRICE = 1e-3
+@dataclass(frozen=True, eq=False)
+class LabelTask:
+    """P(X), losses of shape (n_x, n_labels), and whether leakage is bounded on average."""
 
-# Pairs whose price is above the price of the best label by so many temperatures hardly matter.
-_FAR = 12.0
-
-_OPTIONS = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-13}
+    p_x: FloatArray
+    loss: FloatArray
+    on_average: bool
 
 
 class SmoothedDual:
-    """The dual, with the prices and tangents found so far.
+    """The dual, with the current prices and tangents.
 
-    Parameters
-    ----------
-    tangents : MovableTangents
-    p_x : ndarray of shape (n_x,)
-    loss : ndarray of shape (n_x, n_labels)
-    scale : float
-        The size of the losses that matter.
-    on_average : bool
-        Whether leakage is bounded on average over the outputs.
-    before : SmoothedDual, default=None
-        One of another threshold, to start where it has ended.
+    scale : the unit of prices, the size of the losses that matter; before : the dual of another
+    threshold, to start where it ended.
     """
 
     def __init__(
-        self,
-        tangents: MovableTangents,
-        p_x: FloatArray,
-        loss: FloatArray,
-        scale: float,
-        on_average: bool,
-        before: SmoothedDual | None = None,
+        self, task: LabelTask, tangents: MovableTangents, scale: float, before: SmoothedDual | None
     ) -> None:
         self._tangents, self._leakage = tangents, tangents.leakage
         self.threshold = tangents.leakage.threshold
-        self._p_x, self._loss, self._scale, self._on_average = p_x, loss, scale, on_average
-        self._n_l, self._n_prices = loss.shape[1], 1 if on_average else loss.shape[1]
+        self._p_x, loss, self._on_average = task.p_x, task.loss, task.on_average
+        self._loss, self._scale, self._n_l = loss, scale, loss.shape[1]
+        self._n_prices = 1 if self._on_average else self._n_l
         if before is None:
-            prices = np.full(self._n_prices, _FIRST_PRICE)
+            prices = np.full(self._n_prices, 0.1)
             nearest = self._leakage.deviations.T[loss.argmin(axis=0)]
             coordinates = tangents.coordinates(self._leakage.shrunk(nearest))
         else:
@@ -272,9 +252,10 @@ class SmoothedDual:
         self._at: FloatArray = np.concatenate([prices, coordinates.ravel()])
 
     def run(self, temperature: float, n_steps: int) -> Outline:
-        """Return the design after up to so many steps at a temperature of the soft minimum."""
+        """Return the design after up to `n_steps` at a temperature of the soft minimum."""
         self._revive(temperature)
-        n_free, options = len(self._at) - self._n_prices, _OPTIONS | {"maxiter": n_steps}
+        options = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-13, "maxiter": n_steps}
+        n_free = len(self._at) - self._n_prices
         bounds = [(0, None)] * self._n_prices + [(None, None)] * n_free
         given = {"method": "L-BFGS-B", "bounds": bounds, "options": options}
         answer = minimize(self._objective, self._at, (temperature,), jac=True, **given)
@@ -288,22 +269,20 @@ class SmoothedDual:
     def start(self, temperature: float) -> Start:
         """Return the tangents, and the pairs that are not far too expensive."""
         charged = self._charged()
-        pairs = charged <= charged.min(axis=1, keepdims=True) + _FAR * temperature
+        pairs = charged <= charged.min(axis=1, keepdims=True) + 12.0 * temperature
         labels, *parts = self._tangents.parts(self._split(self._at)[1])
-        return Start(labels, *self._leakage.absolute(*parts), pairs)
+        return Start(LabelTangents(labels, *self._leakage.absolute(*parts)), pairs)
 
     def _split(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the prices, and the coordinates of the tangents."""
         return at[: self._n_prices], at[self._n_prices :].reshape(self._n_l, -1)
 
     def _charged(self) -> FloatArray:
-        """Return the loss of each pair with what its leakage costs, by tangents that are sure."""
+        """Return the loss of each pair plus the price of its leakage, by `sure` tangents."""
         prices, coordinates = self._split(self._at)
-        return self._with_costs(prices, *self._tangents.sure(coordinates))
+        return self._costs(prices, *self._tangents.sure(coordinates))
 
-    def _with_costs(
-        self, prices: FloatArray, normals: FloatArray, offsets: FloatArray
-    ) -> FloatArray:
+    def _costs(self, prices: FloatArray, normals: FloatArray, offsets: FloatArray) -> FloatArray:
         allowed = 0.0 if self._on_average else 1.0
         leakage = self._leakage.deviations.T @ normals.T - offsets - allowed
         return self._loss + self._scale * prices * leakage
@@ -312,7 +291,7 @@ class SmoothedDual:
         """Return minus the smoothed dual, in units of the scale, and its gradient."""
         prices, coordinates = self._split(at)
         normals, offsets = self._tangents.tangents(coordinates)
-        least, shares = _softmin(self._with_costs(prices, normals, offsets), temperature)
+        least, shares = _softmin(self._costs(prices, normals, offsets), temperature)
         q, r = self._moments(shares)
         value = float(self._p_x @ least) / self._scale
         by_price = (normals * r).sum(axis=1) - offsets * q
@@ -331,14 +310,14 @@ class SmoothedDual:
         return joint.sum(axis=0), joint.T @ self._leakage.deviations.T
 
     def _revive(self, temperature: float) -> None:
-        """Move tangents without a price to where their label is.
+        """Move tangents with almost no price to the posteriors of their labels.
 
-        Without a price nothing moves them, even if they are on the wrong side.
+        The optimiser does not move them without a price, even if they are on the wrong side.
         """
         q, r = self._moments(_softmin(self._charged(), temperature)[1])
         deviations = r / np.maximum(q, np.finfo(float).tiny)[:, None]
         prices, coordinates = self._split(self._at)
-        dead = np.broadcast_to(prices < _NO_PRICE, self._n_l)
+        dead = np.broadcast_to(prices < 1e-3, self._n_l)
         if not self._on_average:
             dead = dead & (self._leakage.value(deviations) > 1)
             deviations = self._leakage.shrunk(deviations)
@@ -346,7 +325,7 @@ class SmoothedDual:
 
 
 def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatArray]:
-    """Return the soft minimum of each row, and the share that each of its numbers has in it."""
+    """Return the soft minimum of each row, and the weight of each entry in it."""
     smallest = values.min(axis=1, keepdims=True)
     weights = np.exp((smallest - values) / temperature)
     total = weights.sum(axis=1, keepdims=True)
@@ -363,27 +342,12 @@ def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatA
 # and q. Here g is in units of t, and d in units of what t allows.
 
 
-# Labels that each symbol can be sent to from the beginning: those with the smallest loss.
-_NEAREST = 8
-
-# Labels that a round adds for each symbol, at most.
-_NEW_LABELS = 5
-
-# Tangents that other labels needed, and that a round adds for each label: those that it exceeds
-# the most, by more than this share of the threshold.
-_SHARED_TANGENTS = 2
-_DEEP = 1e-3
-
-# A tangent that is exceeded by no more than this share of the threshold changes nothing.
-_NEGLIGIBLE_EXCESS = 1e-6
-
-
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """The design that a round of the program has found, and a bound.
+    """The design of one round, which may exceed the budget, and a bound.
 
-    points : P(X|l) for the labels in use; labels : which label each is of; weights : P(l); loss :
-    no design within the budget has a smaller one.
+    points : P(X|l) for the labels in use; labels : their labels; weights : P(l); loss : no design
+    within the budget has a smaller one.
     """
 
     points: Points
@@ -393,50 +357,48 @@ class Outline:
 
     @classmethod
     def of_joint(cls, joint: FloatArray, loss: float) -> Outline:
-        """Return the outline of P(x, l), a table of symbols and labels."""
+        """Return the outline of P(x, l), of shape (n_x, n_labels)."""
         q = joint.sum(axis=0)
         used = np.flatnonzero(q > NEGLIGIBLE)
         return cls(Points.from_dense((joint[:, used] / q[used]).T), used, q[used], loss)
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """Tangents of g itself and pairs of symbols and labels that matter, before the first round.
-
-    They hold for any budget, so that one program can start where another has ended.
-    """
+class LabelTangents(Rows):
+    """Tangents ``normals . r - offsets q``, each for one label."""
 
     labels: IntArray
     normals: FloatArray
     offsets: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledTangents(LabelTangents):
+    """Tangents that are rows of a program, and the numbers that these rows are divided by."""
+
+    scales: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Tangents of g itself, and a mask of pairs (x, l), for the first round of a program.
+
+    They are valid for any budget, so that one program can start where another ended.
+    """
+
+    tangents: LabelTangents
     pairs: BoolArray
 
     def also(self, other: Start | None) -> Start:
         """Return the tangents and pairs of both."""
         if other is None:
             return self
-        labels = np.concatenate([self.labels, other.labels])
-        normals = np.concatenate([self.normals, other.normals])
-        offsets = np.concatenate([self.offsets, other.offsets])
-        return Start(labels, normals, offsets, self.pairs | other.pairs)
-
-
-@dataclass(eq=False)
-class _Tangents:
-    """The rows of the program that are tangents: ``normals . r - offsets q`` of their labels."""
-
-    labels: IntArray
-    normals: FloatArray
-    offsets: FloatArray
-    scales: FloatArray
-
-    def add(self, **new: FloatArray | IntArray) -> None:
-        for name, part in new.items():
-            setattr(self, name, np.concatenate([getattr(self, name), part]))
+        tangents = LabelTangents.concatenate([self.tangents, other.tangents])
+        return Start(tangents, self.pairs | other.pairs)
 
 
 class LabelProgram:
-    r"""The program, with the tangents and the pairs (x, l) that matter so far.
+    r"""The program, with the tangents and the pairs (x, l) that were needed so far.
 
         minimise    sum P(x) loss(x, l) c(x, l)                   c(x, l) = P(l|x) >= 0
         subject to  sum_l c(x, l) = 1                             for all x,
@@ -445,33 +407,17 @@ class LabelProgram:
                     n . r_l - (o + 1) q_l <= 0                    for the tangents of l;
         on average  n . r_l - o q_l - v_l <= 0  and  sum_l v_l <= 1,  v >= 0, instead.
 
-    The columns are r, q, v and the pairs; the rows in the order above, tangents last. Without any
-    budget, t = 0, r is zero: there are no columns but the pairs, and no rows of q.
+    The columns are r, q, v and the pairs; the rows in the order above, tangents last. With t = 0,
+    r is zero: the only columns are the pairs, and there are no rows of q.
 
-    Parameters
-    ----------
-    leakage : LeakageFunction
-    p_x : ndarray of shape (n_x,)
-    loss : ndarray of shape (n_x, n_labels)
-    threshold : float
-        The largest g that is allowed.
-    on_average : bool
-        Whether it is allowed on average over the outputs.
-    start : Start, default=None
-        What another program knew in the end.
+    threshold : the largest g that is allowed; start : the end of another program, or None.
     """
 
     def __init__(
-        self,
-        leakage: LeakageFunction,
-        p_x: FloatArray,
-        loss: FloatArray,
-        threshold: float,
-        on_average: bool,
-        start: Start | None = None,
+        self, task: LabelTask, leakage: LeakageFunction, threshold: float, start: Start | None
     ) -> None:
-        self._p_x, self._loss = p_x, loss
-        self._has_budget, self._on_average = threshold > 0, on_average
+        self._p_x, self._loss, self._on_average = task.p_x, task.loss, task.on_average
+        loss, self._has_budget = task.loss, threshold > 0
         if self._has_budget:
             self._leakage = RelativeLeakage(leakage, threshold)
         self._deviations = self._leakage.deviations if self._has_budget else leakage.deviations
@@ -479,27 +425,27 @@ class LabelProgram:
         self._has = np.zeros(loss.shape, dtype=bool)
         self._pairs: list[tuple[IntArray, IntArray]] = []
         nothing = np.zeros(0)
-        self._tangents = _Tangents(nothing.astype(int), np.zeros((0, self._n_s)), nothing, nothing)
+        no_tangents = nothing.astype(int), np.zeros((0, self._n_s)), nothing, nothing
+        self._tangents = ScaledTangents(*no_tangents)
         self._pool: list[tuple[FloatArray, FloatArray]] = []
         self._program = Program()
         self._load()
         self._add_pairs(*np.nonzero(self._first_pairs(start)))
         self._multipliers, self._in_use = nothing, np.zeros(loss.shape, dtype=bool)
         if start is not None and self._has_budget:
-            tangents = self._leakage.relative(start.normals, start.offsets)
+            tangents = self._leakage.relative(start.tangents.normals, start.tangents.offsets)
             self._pool.append(tangents)
-            self._add_tangents(start.labels, *tangents)
+            self._add_tangents(start.tangents.labels, *tangents)
 
     def end(self) -> Start:
         """Return the tangents and the pairs that mattered in the last round, if there was any."""
-        active = np.flatnonzero(self._multipliers > 0)
-        tangents = self._tangents
-        offsets = tangents.offsets[active] - (0.0 if self._on_average else 1.0)
-        absolute = self._leakage.absolute(tangents.normals[active], offsets)
-        return Start(tangents.labels[active], *absolute, self._in_use)
+        active = self._tangents[np.flatnonzero(self._multipliers > 0)]
+        offsets = active.offsets - (0.0 if self._on_average else 1.0)
+        absolute = self._leakage.absolute(active.normals, offsets)
+        return Start(LabelTangents(active.labels, *absolute), self._in_use)
 
     def _load(self) -> None:
-        """Start with the rows that do not depend on tangents, and without pairs."""
+        """Load the program without tangents and pairs."""
         n_r, n_q = self._n_l * self._n_s, self._n_l if self._has_budget else 0
         n_v = n_q if self._on_average else 0
         n_columns = n_r + n_q if n_q else 0
@@ -514,16 +460,16 @@ class LabelProgram:
         self._program.load(columns, left, right, column_lower=lower)
 
     def _first_pairs(self, start: Start | None) -> BoolArray:
-        """Return the nearest labels of each symbol, and the label that serves all of them."""
+        """Return the 8 labels nearest to each symbol, and the label that is best for all."""
         first = np.zeros(self._loss.shape, dtype=bool) if start is None else start.pairs.copy()
         if start is None:
-            nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :_NEAREST]
+            nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :8]
             np.put_along_axis(first, nearest, True, axis=1)
-        first[:, (self._p_x @ self._loss).argmin()] = True  # which is always allowed
+        first[:, (self._p_x @ self._loss).argmin()] = True  # always allowed
         return first
 
     def _add_pairs(self, symbols: IntArray, labels: IntArray) -> None:
-        """Allow symbols to be sent to labels."""
+        """Add columns for pairs of a symbol and a label."""
         if not len(symbols):
             return
         share, n_s = self._p_x[symbols, None], self._n_s
@@ -538,7 +484,7 @@ class LabelProgram:
         self._pairs.append((symbols, labels))
 
     def run(self) -> Outline:
-        """Return the best design as far as the tangents so far tell, and let cheaper pairs in."""
+        """Return the best design under the tangents so far, and add cheaper pairs."""
         answer = self._program.run()
         if answer is None:
             raise self._program.failure("solve a linear program with one output per label")
@@ -548,14 +494,14 @@ class LabelProgram:
         self._in_use = channel > 0
         joint = self._p_x[:, None] * channel / channel.sum(axis=1, keepdims=True)
         prices, budget = self._prices(answer.duals)
-        self._let_in(prices)
+        self._add_cheaper_pairs(prices)
         return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)
 
     def _prices(self, duals: FloatArray) -> tuple[FloatArray, float]:
-        """Return the loss of each pair with what its leakage costs, and what the budget costs.
+        """Return the loss of each pair plus the price of its leakage, and the price of the budget.
 
-        By duality ``sum P(x) min_l price(x, l) - budget`` is a bound for any multipliers of the
-        tangents that are not negative, however inexact the program is solved. On average those of
+        By duality ``sum P(x) min_l price(x, l) - budget`` is a bound for any nonnegative
+        multipliers of the tangents, however inexact the program was solved. On average, those of
         a label must not exceed the price of the budget.
         """
         deviations = self._deviations.T
@@ -575,64 +521,65 @@ class LabelProgram:
         refunds = np.bincount(tangents.labels, multipliers * tangents.offsets, self._n_l)
         return self._loss + deviations @ charges.T - refunds, budget
 
-    def _let_in(self, prices: FloatArray) -> None:
-        """Allow symbols to be sent to labels that are cheaper than those they have."""
+    def _add_cheaper_pairs(self, prices: FloatArray) -> None:
+        """Add pairs of symbols with up to 5 labels that are cheaper than those they have."""
         known = np.where(self._has, prices, np.inf).min(axis=1)
         saved = np.where(self._has, 0.0, known[:, None] - prices)
-        labels = np.argsort(-saved, axis=1)[:, :_NEW_LABELS]
+        labels = np.argsort(-saved, axis=1)[:, :5]
         symbols = np.broadcast_to(np.arange(self._n_x)[:, None], labels.shape)
         worth = saved[symbols, labels] > NEGLIGIBLE
         self._add_pairs(symbols[worth], labels[worth])
         self._is_new = bool(worth.any())
 
     def refine(self, outline: Outline) -> bool:
-        """Add tangents that the outline exceeds; return whether the program is any different."""
+        """Add tangents that the outline exceeds; return whether the program has changed."""
         if not self._has_budget:
             return self._is_new
         deviations = outline.points.times(self._deviations)
         known = limits = np.ones(len(deviations))
         if self._on_average:
-            # g of each label in use as its tangents have it.
+            # g of each label in use, according to its tangents.
             tangents, place, known = self._tangents, np.full(self._n_l, -1), np.zeros(len(known))
             place[outline.labels] = np.arange(len(known))
-            own = place[tangents.labels]
-            heights = (tangents.normals * deviations[own]).sum(axis=1) - tangents.offsets
-            np.maximum.at(known, own[own >= 0], heights[own >= 0])
-            limits = 1 / outline.weights  # where a label takes the whole budget
-        over = self._leakage.value(deviations) - known > _NEGLIGIBLE_EXCESS
+            at = place[tangents.labels]
+            heights = (tangents.normals * deviations[at]).sum(axis=1) - tangents.offsets
+            np.maximum.at(known, at[at >= 0], heights[at >= 0])
+            limits = 1 / outline.weights  # where a label uses the whole budget
+        over = self._leakage.value(deviations) - known > 1e-6
         if over.any():
-            # By convexity, a tangent where the limit is reached on the way to a label exceeds it
-            # at the label itself.
+            # By convexity, a tangent where the limit is reached on the way to the posterior of a
+            # label exceeds the limit at that posterior.
             places = self._leakage.shrunk(deviations[over], limits[over])
             new = self._leakage.tangents(places)
-            self._share(outline, deviations, known)
+            self._add_shared(outline, deviations, known)
             self._pool.append(new)
             self._add_tangents(outline.labels[over], *new)
         return bool(over.any()) or self._is_new
 
-    def _share(self, outline: Outline, deviations: FloatArray, known: FloatArray) -> None:
-        """Add the tangents of other labels that a label exceeds the most."""
+    def _add_shared(self, outline: Outline, deviations: FloatArray, known: FloatArray) -> None:
+        """Add, for each label, the two tangents of other labels that it exceeds most."""
         if not self._pool:
             return
         normals, offsets = (np.concatenate(part) for part in zip(*self._pool, strict=True))
         excess = normals @ deviations.T - offsets[:, None] - known
         lengths = np.maximum(np.linalg.norm(normals, axis=1), np.finfo(float).tiny)
         depth = excess / lengths[:, None]
-        for row in np.argsort(-depth, axis=0)[:_SHARED_TANGENTS]:
-            over = excess[row, np.arange(len(row))] > _DEEP
+        for row in np.argsort(-depth, axis=0)[:2]:
+            over = excess[row, np.arange(len(row))] > 1e-3
             self._add_tangents(outline.labels[over], normals[row[over]], offsets[row[over]])
 
     def _add_tangents(self, labels: IntArray, normals: FloatArray, offsets: FloatArray) -> None:
         if not len(labels):
             return
         n_r, n_s = self._n_l * self._n_s, self._n_s
-        own = offsets if self._on_average else offsets + 1.0
+        offsets = offsets if self._on_average else offsets + 1.0
         index = [labels[:, None] * n_s + np.arange(n_s), n_r + labels[:, None]]
-        values = [normals, -own[:, None]]
+        values = [normals, -offsets[:, None]]
         if self._on_average:
             index.append(n_r + self._n_l + labels[:, None])
             values.append(np.full((len(labels), 1), -1.0))
         rows, zeros = np.hstack(values), np.zeros(len(labels))
         scales = np.abs(rows).max(axis=1)
         self._program.add_rows(rows / scales[:, None], zeros, np.hstack(index))
-        self._tangents.add(labels=labels, normals=normals, offsets=own, scales=scales)
+        new = ScaledTangents(labels, normals, offsets, scales)
+        self._tangents = ScaledTangents.concatenate([self._tangents, new])

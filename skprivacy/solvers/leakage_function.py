@@ -1,7 +1,7 @@
 """A measure as a function of the deviations of lifts from 1, with its tangents.
 
-``g(d) = g(P(S) (1 + d)) - g(P(S))``, so that g is convex, and 0 at an output that reveals nothing.
-In these coordinates a posterior W of X has ``d = deviations @ W``.
+``g(d) = g(P(S) (1 + d)) - g(P(S))`` is convex, and 0 for an output that reveals nothing. A
+posterior W of X has ``d = deviations @ W``.
 """
 
 from __future__ import annotations
@@ -18,34 +18,15 @@ from ..geometry.lift_polytopes import VertexSegments
 from ..joint import Joint
 from ..measures import Measure
 
-# Normals, offsets and slack of halfspaces.
+# (normals, offsets, slack) of halfspaces.
 Tangents: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
-# Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
-# may have none at zero, and a tangent at any other point is just as valid.
+# Where a lift is smaller than this, tangents are taken slightly closer to the prior: a measure may
+# have none at zero, and a tangent at any other point is just as valid.
 _TANGENT_LIFT = 1e-9
 
-# The most by which a tangent may exceed the measure, relative to the size of its terms.
-_CONVEX = 1e-7
-
-# A tangent cuts deeply enough if it removes more than this share of the excess of a point.
-_DEEP_ENOUGH = 0.1
-
-# By what share of its scale a cut may be moved outward to break ties; see OuterPolytope.
-_SLACK = 1e-10
-
-# Searches for the boundary end within this share inside it.
+# Searches for the boundary stop within this share inside it.
 _INSIDE_RTOL = 1e-13
-
-# A stand-in for an infinite threshold, so that an infinite g still exceeds it.
-_INFINITE = 1e300
-
-# Where g is less steep than this along a point's support, tilting cannot bring the point back.
-_FLAT = 1e-100
-
-_SAMPLES = 64  # points to check a measure on
-_NEWTON_STEPS = 8
-_NEWTON_STEPS_OF_SHARE = 30
 
 
 class LeakageFunction:
@@ -55,20 +36,21 @@ class LeakageFunction:
         self.deviations, self.prior, self._measure = joint.deviations, joint.p_s, measure
         self._at_prior = float(measure.value(joint.p_s, joint.p_s))
         self._widest = np.abs(joint.deviations).max(axis=1)
-        # The symbols of X and some mixtures of them, for checks.
+        # The symbols of X and some mixtures of them, to check convexity on.
         n_x = len(joint.p_x)
-        mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
+        mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), 64)
         deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
         self._samples = deviations, self.value(deviations.T)
 
     def threshold(self, epsilon: float) -> float:
-        """Return the largest g that epsilon allows: 0 where only rounding makes it larger."""
+        """Return the largest g that epsilon allows: 0 if it is positive only by rounding."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
-        return min(threshold, _INFINITE) if threshold > 8 * EPS * abs(self._at_prior) else 0.0
+        # Finite even if epsilon is infinite, so that an infinite g exceeds it.
+        return min(threshold, 1e300) if threshold > 8 * EPS * abs(self._at_prior) else 0.0
 
     @property
     def rounding(self) -> float:
-        """The largest error of `value`."""
+        """The largest rounding error of `value`."""
         return 16 * EPS * (1 + abs(self._at_prior))
 
     def value(self, deviations: FloatArray) -> FloatArray:
@@ -79,8 +61,8 @@ class LeakageFunction:
     def tangents(self, deviations: FloatArray, scale: float) -> Tangents:
         """Return (normals, offsets, slack): ``normal . d - g(d) <= offset`` for all d.
 
-        One for each row of `deviations`, where it is an equality. `scale` is the size of g that
-        matters; slack is what is negligible against it.
+        One for each row of `deviations`, where it is an equality. scale : the size of g that
+        matters. slack : by how much each may be moved outward to break ties; see `OuterPolytope`.
         """
         at_zero = (1 + deviations).min(axis=1) < _TANGENT_LIFT
         shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
@@ -89,20 +71,20 @@ class LeakageFunction:
         rounding = 8 * EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
-        return normals, offsets, np.maximum(_SLACK * scale, 64 * EPS * (terms + abs(scale)))
+        return normals, offsets, np.maximum(1e-10 * scale, 64 * EPS * (terms + abs(scale)))
 
     def cuts(
         self, beyond: FloatArray, places: FloatArray, heights: FloatArray | float, scale: float
     ) -> Tangents:
-        """Return tangents, as `tangents` does, that cut off points with g > heights.
+        """Return `Tangents` that cut off points with g > heights.
 
         beyond : their deviations; places : deviations next to them, where g is at most the height.
-        A tangent there cuts off deeply, except at a corner of a polyhedral measure: then the
-        tangent at the point itself does.
+        A tangent at the place cuts deeply, except at a corner of a polyhedral measure: then the
+        tangent at the point itself is used.
         """
         normals, offsets, slack = self.tangents(places, scale)
         depth = (normals * beyond).sum(axis=1) - offsets - heights
-        shallow = depth <= _DEEP_ENOUGH * (self.value(beyond) - heights)
+        shallow = depth <= 0.1 * (self.value(beyond) - heights)
         if shallow.any():
             again = self.tangents(beyond[shallow], scale)
             normals[shallow], offsets[shallow], slack[shallow] = again
@@ -114,23 +96,21 @@ class LeakageFunction:
         return self._measure.subgradient(posterior, self.prior) * self.prior
 
     def _check_convex(self, normals: FloatArray, offsets: FloatArray, terms: FloatArray) -> None:
-        """Check on some points that tangents are below the measure."""
+        """Check on sample points that tangents are below the measure."""
         deviations, values = self._samples
         over = normals @ deviations - offsets[:, None] - values
-        if not (over <= _CONVEX * (1 + terms)[:, None]).all():  # NaN fails too
-            raise ValueError(
-                f"The measure {self._measure!r} must be convex in the posterior, and its "
-                f"'subgradient' a subgradient of its 'value': a tangent exceeds the value."
-            )
+        if not (over <= 1e-7 * (1 + terms)[:, None]).all():  # NaN fails too
+            convex = f"The measure {self._measure!r} must be convex in the posterior"
+            raise ValueError(f"{convex}, and its 'subgradient' a subgradient of its 'value'.")
 
     def allowed(
         self, points: Points, deviations: FloatArray, limit: float, p_x: FloatArray
     ) -> tuple[Points, FloatArray, IntArray]:
         """Return points with g <= limit next to `points`, their deviations, and their origins.
 
-        The origins are the positions in `points` that they come from. Points are pulled back
-        within their support. Where that does not bring them within the limit, they are mixed with
-        P(X), which always does: their deviations are then a share of what they were.
+        The origins are positions in `points`. Points are pulled back within their support. If
+        that does not bring them within the limit, they are mixed with P(X), which always does:
+        it scales their deviations down.
         """
         index = np.arange(len(points))
         pulled, places = self.pulled_back(points, limit)
@@ -146,33 +126,31 @@ class LeakageFunction:
     def pulled_back(self, points: Points, limit: float) -> tuple[Points, FloatArray]:
         """Return `points` moved within their support until g <= limit, and their deviations.
 
-        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. This may
-        fail to bring them within the limit.
+        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. This can
+        fail.
         """
-        columns = self.deviations.T[points.support]
-        values = points.values
-        aim = limit * (1 - _INSIDE_RTOL)
-        for _ in range(_NEWTON_STEPS):
+        columns, values = self.deviations.T[points.support], points.values
+        for _ in range(8):
             deviations = np.einsum("nw,nws->ns", values, columns)
-            over = self.value(deviations) - aim
+            over = self.value(deviations) - limit * (1 - _INSIDE_RTOL)
             outside = (over > _INSIDE_RTOL * limit) & (over < np.inf)
             if not outside.any():
                 break
             slope = np.einsum("nws,ns->nw", columns, self.slope(deviations))
             slope -= (values * slope).sum(axis=1, keepdims=True)
             steepness = (values * slope**2).sum(axis=1)
-            step = np.where(outside, over, 0.0) / np.where(steepness > _FLAT, steepness, np.inf)
+            # Where g is flat along the support of a point, tilting does not move it.
+            step = np.where(outside, over, 0.0) / np.where(steepness > 1e-100, steepness, np.inf)
             values = normalised(values * np.exp(np.clip(-step[:, None] * slope, -30, 30)))
-        deviations = np.einsum("nw,nws->ns", values, columns)
-        return Points(points.support, values), deviations
+        return Points(points.support, values), np.einsum("nw,nws->ns", values, columns)
 
     def shrunk(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         """Return the largest share of each row of `deviations` that keeps g <= limit.
 
-        Uses Newton's method from outside, which approaches a convex function from above.
+        Newton's method from outside approaches the limit of a convex function from above.
         """
         share = np.ones(len(deviations))
-        for _ in range(_NEWTON_STEPS_OF_SHARE):
+        for _ in range(30):
             at = share[:, None] * deviations
             over = self.value(at) - limit * (1 - _INSIDE_RTOL)
             outside = over > _INSIDE_RTOL * limit
@@ -191,13 +169,8 @@ class LeakageFunction:
         return np.where(self.value(deviations) <= limit, 1.0, low)
 
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
-_GOLDEN_STEPS = 50  # to 4e-11 of a segment
-_SEGMENT_BISECTIONS = 50  # to 1e-15 of a segment
-
-
 class SegmentLeakage:
-    """Leakage of vertices that move along straight lines: convex along every line."""
+    """Leakage of vertices along their segments, on each of which it is convex."""
 
     def __init__(self, segments: VertexSegments, joint: Joint, measure: Measure) -> None:
         self.segments, self._prior, self._measure = segments, joint.p_s, measure
@@ -205,7 +178,7 @@ class SegmentLeakage:
         self._start, self._step = low, high - low
 
     def at(self, fraction: FloatArray, index: slice | IntArray = slice(None)) -> FloatArray:
-        """Return the leakage, eps scale, of segments `index` at `fraction` of their length.
+        """Return the leakage on the scale of epsilon at `fraction` of the segments `index`.
 
         `fraction` is (n,), or (n, k) for k points on each of the n segments.
         """
@@ -219,8 +192,9 @@ class SegmentLeakage:
     def _lowest(self) -> FloatArray:
         """Where the leakage is smallest on each segment, by golden section."""
         left, right = np.zeros(len(self._start)), np.ones(len(self._start))
-        for _ in range(_GOLDEN_STEPS):
-            width = _GOLDEN * (right - left)
+        golden = (np.sqrt(5) - 1) / 2
+        for _ in range(50):  # to 4e-11 of a segment
+            width = golden * (right - left)
             one, other = right - width, left + width
             falling = self.at(one) > self.at(other)
             left, right = np.where(falling, one, left), np.where(falling, right, other)
@@ -229,12 +203,12 @@ class SegmentLeakage:
         return np.take_along_axis(candidates, best[:, None], axis=1)[:, 0]
 
     def within(self, epsilon: float) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return (index, first, last): the segments that meet the budget somewhere, and where.
+        """Return (index, first, last): the segments that meet the budget, and from where to where.
 
         The budget holds at every point from `first` to `last`, both included.
         """
-        # The tolerance is for rounding, not for going further out: kl and chi2 are flat at the
-        # prior, where a leakage of 1e-12 means a lift of 1e-6.
+        # The tolerance is for rounding, not for larger lifts: kl and chi2 are flat at the prior,
+        # where a leakage of 1e-12 is a deviation of 1e-6.
         index = np.flatnonzero(self.at(self._lowest) <= self._measure.budget(epsilon, share=0.25))
         # The searches toward both ends of every segment run side by side.
         limit = self._measure.budget(epsilon, share=0.0)
@@ -243,7 +217,7 @@ class SegmentLeakage:
         last_within = np.where(self.at(outside, both) <= limit, outside, inside)
         beyond = np.flatnonzero(last_within != outside)
         both, inside, outside = both[beyond], inside[beyond], outside[beyond]
-        for _ in range(_SEGMENT_BISECTIONS):
+        for _ in range(50):  # to 1e-15 of a segment
             middle = (inside + outside) / 2
             within = self.at(middle, both) <= limit
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
@@ -253,8 +227,8 @@ class SegmentLeakage:
     def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
-        The largest leakage in Delta_t is at one of its vertices and does not decrease with t:
-        t may grow until the first vertex breaks the budget.
+        The largest leakage in Delta_t is at a vertex and does not decrease with t: t may grow
+        until the first vertex exceeds the budget.
         """
         index, first, last = self.within(epsilon)
         safe = self.segments.start.copy()

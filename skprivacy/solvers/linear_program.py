@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .._messages import SMALLER, Message
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from ..channels import SMALLEST_SHARE
 from ..exceptions import SolverError
-from ..geometry import Points, normalised
+from ..geometry import Points, Rows, normalised
 from ..utilities import Utility
 
 INFINITY = highspy.kHighsInf
@@ -34,7 +34,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Values of columns, duals of rows, and whether HiGHS calls them optimal."""
+    """Values of columns, duals of rows, and whether HiGHS reports them as optimal."""
 
     values: FloatArray
     duals: FloatArray
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of a program, with nonnegative variables: costs and a sparse matrix by columns."""
+    """Columns of a program with nonnegative variables: costs, and a matrix in CSC format."""
 
     costs: FloatArray
     start: IntArray
@@ -52,14 +52,14 @@ class Columns:
 
     @classmethod
     def from_rows(cls, costs: FloatArray, index: IntArray, values: FloatArray) -> Columns:
-        """Return columns from the (n, width) rows and values of each; zeros are left out."""
+        """Return n columns from the row numbers and values of their entries, (n, width) each."""
         nonzero = values != 0
         start = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
         return cls(costs, start, index[nonzero], values[nonzero])
 
 
 class Program:
-    """A linear program to minimise, which can be changed and solved again with a warm start."""
+    """A linear program to minimise; it can be changed and solved again with a warm start."""
 
     def __init__(self) -> None:
         self._highs = highspy.Highs()
@@ -74,52 +74,50 @@ class Program:
         column_lower: FloatArray | None = None,
         **options: Any,
     ) -> None:
-        """Start over with a program; column_lower : zeros unless given; `options` of HiGHS."""
+        """Load a new program; column_lower : zeros by default; options : of HiGHS."""
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = len(columns.costs), len(row_lower)
         program.col_cost_ = columns.costs
         program.col_lower_ = np.zeros(program.num_col_) if column_lower is None else column_lower
         program.col_upper_ = np.full(program.num_col_, INFINITY)
         program.row_lower_, program.row_upper_ = row_lower, row_upper
-        matrix: Any = program.a_matrix_  # accepts integers of any size
+        matrix: Any = program.a_matrix_  # integers of any size are accepted
         matrix.format_ = highspy.MatrixFormat.kColwise
         matrix.start_, matrix.index_, matrix.value_ = columns.start, columns.index, columns.values
         self._set(_OPTIONS | options)
         self._highs.passModel(program)
 
     def _set(self, options: dict[str, Any]) -> None:
-        """Set the options that have changed: setting each one takes time."""
+        """Set the options that have changed, because setting them is slow."""
         for option, value in options.items():
             if self._options.get(option) != value:
                 self._highs.setOptionValue(option, value)
                 self._options[option] = value
 
     def add_columns(self, columns: Columns) -> None:
-        """Add columns: what was feasible remains feasible."""
-        n, n_values = len(columns.costs), len(columns.values)
+        """Add columns; the last solution stays feasible."""
+        n, values = len(columns.costs), columns.values
         start, index = columns.start[:-1].astype(np.int32), columns.index.astype(np.int32)
-        given = columns.costs, np.zeros(n), np.full(n, INFINITY)
+        bounds = np.zeros(n), np.full(n, INFINITY)
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
-        self._highs.addCols(n, *given, n_values, start, index, columns.values)
+        self._highs.addCols(n, columns.costs, *bounds, len(values), start, index, values)
 
-    def add_rows(
-        self, values: FloatArray, upper: FloatArray, index: IntArray | None = None
-    ) -> None:
-        """Add rows ``values @ x[index] <= upper``, (n, width) each; index : None for all of x."""
-        n, width = values.shape
-        index = np.broadcast_to(np.arange(width), values.shape) if index is None else index
+    def add_rows(self, rows: FloatArray, upper: FloatArray, index: IntArray | None = None) -> None:
+        """Add rows ``rows @ x[index] <= upper``, (n, width) each; index : None for all of x."""
+        n, width = rows.shape
+        index = np.broadcast_to(np.arange(width), rows.shape) if index is None else index
         start, flat = np.arange(n, dtype=np.int32) * width, index.ravel().astype(np.int32)
-        given = np.full(n, -INFINITY), upper
+        lower = np.full(n, -INFINITY)
         self._set({"simplex_strategy": DUAL_SIMPLEX})
-        self._highs.addRows(n, *given, values.size, start, flat, values.ravel())
+        self._highs.addRows(n, lower, upper, rows.size, start, flat, rows.ravel())
 
     def change_costs(self, costs: FloatArray) -> None:
-        """Change the costs of all columns: what was feasible remains feasible."""
+        """Change the costs of all columns; the last solution stays feasible."""
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
         self._highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
 
     def run(self) -> Answer | None:
-        """Return the `Answer`, or None where HiGHS finds none."""
+        """Return the `Answer`, or None if HiGHS finds none."""
         self._highs.run()
         solution = self._highs.getSolution()
         if not (solution.value_valid and solution.dual_valid):
@@ -128,28 +126,23 @@ class Program:
         return Answer(np.array(solution.col_value), np.array(solution.row_dual), optimal)
 
     def failure(self, task: str) -> SolverError:
-        """Return the error of a run without an answer; task : such as "solve a program"."""
+        """Return the error for a run without an answer; task : such as "solve a program"."""
         status = self._highs.modelStatusToString(self._highs.getModelStatus())
         return SolverError(Message(f"HiGHS could not {task}: {status!r}. ", SMALLER))
 
 
-# The paper's linear program (23): how often to use which posterior.
+# The paper's linear program (23): the probability of each posterior. -----------------------------
 
 
 # Weights below this share of the largest weight that a point can have are rounding.
 _NEGLIGIBLE_WEIGHT = 1e-14
 
-# An answer that HiGHS does not call optimal is accepted if it is this close to the bound, in nats.
-_WORST_ACCEPTED = 1e-5
-
-# Scales of rows, and settings of HiGHS: tried in order until an answer will do. The smallest
-# tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a budget of
-# zero; multiplying rows by 1e4 makes it 1e-14, which can be too much to ask of candidates that are
-# themselves known to fewer digits.
-_SETTINGS = "presolve", "simplex_scale_strategy", "simplex_strategy"
-_ATTEMPTS: tuple[tuple[float, dict[str, Any]], ...] = tuple(
-    (scale, dict(zip(_SETTINGS, settings, strict=True)))
-    for scale, *settings in (
+# Scales of rows, and settings of HiGHS, tried in order until an answer is accepted. The smallest
+# tolerance of HiGHS is 1e-10, which can break a budget of zero. Multiplying rows by 1e4 makes it
+# 1e-14, which can be too strict: candidates are known to fewer digits.
+_ATTEMPTS: list[tuple[float, dict[str, Any]]] = [
+    (scale, {"presolve": presolve, "simplex_scale_strategy": scaling, "simplex_strategy": simplex})
+    for scale, presolve, scaling, simplex in (
         (1.0, "off", 0, DUAL_SIMPLEX),
         (1e4, "off", 0, DUAL_SIMPLEX),
         (1e4, "on", 0, PRIMAL_SIMPLEX),
@@ -160,40 +153,23 @@ _ATTEMPTS: tuple[tuple[float, dict[str, Any]], ...] = tuple(
         (1.0, "off", 1, DUAL_SIMPLEX),
         (1e2, "off", 1, PRIMAL_SIMPLEX),
     )
-)
+]
 
 _MIX = "solve the linear program over {} candidate outputs"  # in messages
 
-# How accurately candidates are known; the bound allows for it.
-_CANDIDATE_ACCURACY = 1e-10
-
-# How far from 1 the rows of a channel may be after a correction; they are divided out later.
-_ROW_ERROR = 1e-9
-
-# So much of an answer that rounding has spoilt is kept, the rest of the mixture being replaced.
-_KEPT_SHARES = (1.0, 1 - 1e-4, 1 - 1e-3, 0.99, 0.9, 0.0)
-
-# Singular values below this share of the largest indicate linear dependence.
-_DEPENDENT = 1e-8
-
-# A share of a budget on average beyond this is as good as infinite.
-_LARGEST_CHARGE = 1e10
-
-# The most rounds of adding columns to a program that starts with only a few.
-_MOST_ROUNDS = 1_000
-
-
 # The points in use, and the channel.
-_Answered: TypeAlias = tuple[Points, FloatArray]
+_Mixed: TypeAlias = tuple[Points, FloatArray]
+
+# Returns by how much a channel exceeds its budget.
+Excess: TypeAlias = Callable[[FloatArray], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Points with weights that average to P(X): a mechanism, before it is checked.
+    """Points with weights that average to P(X): a mechanism that is not yet checked.
 
-    points : the points in use; channel : (|X|, n_outputs), with a column for the independent
-    output where that is in use; bound : no mixture of the candidates has a larger
-    ``sum q u(W)``.
+    points : the points in use; channel : (|X|, n_outputs), including the independent output if it
+    is in use; bound : on ``sum q u(W)`` of all mixtures of the candidates.
     """
 
     points: Points
@@ -203,21 +179,21 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The duals of a linear program, which prove a bound whatever its tolerances.
+    """The duals of a linear program, which prove a bound however inexact it was solved.
 
     symbols : lambda, the price of each symbol of X; budget : mu, the price of the whole budget on
-    average, 0 without one. A point is worth ``u(W) - lambda . W - mu charge`` more than it costs.
+    average, 0 without one. The surplus of a point is ``u(W) - lambda . W - mu charge``.
     """
 
     symbols: FloatArray
     budget: float
 
     def worth(self, p_x: FloatArray) -> float:
-        """Return the worth of X and the budget: as much as the best mixture of all offers."""
+        """Return ``lambda . P(X) + mu``: equal to the best mixture if the prices are optimal."""
         return float(self.symbols @ p_x) + self.budget
 
     def surplus(self, offers: Offers) -> FloatArray:
-        """Return by how much the worth of each candidate exceeds its cost."""
+        """Return the surplus of each candidate: its utility minus its price."""
         support, values = offers.points.support, offers.points.values
         surplus = offers.values - np.einsum("nw,nw->n", self.symbols[support], values)
         if offers.charges is not None:
@@ -225,47 +201,30 @@ class Prices:
         return surplus
 
     def bound(self, p_x: FloatArray, offers: Offers, error: FloatArray | float = 0.0) -> float:
-        """Return a bound on the mixtures of `offers` that holds however good the prices are.
+        """Return a bound on the mixtures of `offers` that holds for any prices.
 
-        It is the worth of the budgets, plus what the weights q, 1 in total, can add. No weight is
-        larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little. error :
-        of each surplus.
+        It is `worth` plus the largest total surplus of weights q, 1 in total. No weight is larger
+        than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little. error : the
+        largest error of each surplus.
         """
         surplus = self.surplus(offers) + error
-        total = self.worth(p_x)
-        worth = np.flatnonzero(surplus > 0)
-        if not len(worth):
-            return total + float(surplus.max())
-        worth = worth[np.argsort(-surplus[worth])]
-        points = offers.points[worth]
+        useful = np.flatnonzero(surplus > 0)
+        if not len(useful):
+            return self.worth(p_x) + float(surplus.max())
+        useful = useful[np.argsort(-surplus[useful])]
+        points = offers.points[useful]
         room = 1 / (points.values / p_x[points.support]).max(axis=1)
         weights = np.diff(np.minimum(np.cumsum(room), 1.0), prepend=0.0)
-        return total + float(weights @ surplus[worth])
+        return self.worth(p_x) + float(weights @ surplus[useful])
 
 
 @dataclass(frozen=True, eq=False)
-class Offers:
-    """Points, their u, and the share of a budget on average that each would take, or None."""
+class Offers(Rows):
+    """Candidate points, their u, and the share of a budget on average that each uses, or None."""
 
     points: Points
     values: FloatArray
     charges: FloatArray | None = None
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, index: slice | BoolArray | IntArray) -> Offers:
-        charges = None if self.charges is None else self.charges[index]
-        return Offers(self.points[index], self.values[index], charges)
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Offers]) -> Offers:
-        """Return the candidates of all `parts`, in order."""
-        charges = None
-        if parts[0].charges is not None:
-            charges = np.concatenate([part.charges for part in parts])
-        points = Points.concatenate([part.points for part in parts])
-        return cls(points, np.concatenate([part.values for part in parts]), charges)
 
 
 class MixtureProgram:
@@ -281,8 +240,8 @@ class MixtureProgram:
 
     Columns and right-hand sides are of order 1 however rare a symbol is; unscaled, HiGHS drops
     symbols rarer than its tolerance. ``r_i column_i(x)`` is the channel P(y_i | x) itself.
-    ``sum q = 1`` follows from the rows. The last candidate is always ``W = px``, an output that
-    is independent of X: it meets every budget and makes every program feasible.
+    ``sum q = 1`` follows from the rows. The last candidate is always ``W = px``, an output
+    independent of X: it keeps every budget and makes every program feasible.
     """
 
     def __init__(self, p_x: FloatArray, utility: Utility) -> None:
@@ -293,33 +252,31 @@ class MixtureProgram:
     def solve(
         self,
         points: Points,
-        excess: Callable[[FloatArray], float] = lambda channel: 0.0,
+        excess: Excess = lambda channel: 0.0,
         charges: FloatArray | None = None,
         values: FloatArray | None = None,
     ) -> Mixture:
         """Return the best `Mixture` of `points`.
 
-        excess : by how much a channel exceeds its budget. If rounding makes an answer exceed it,
-        the program is solved again with smaller tolerances. values : used instead of those of the
-        utility.
+        excess : returns by how much a channel exceeds its budget. If rounding makes an answer
+        exceed it, the program is solved again with smaller tolerances. values : u of the points,
+        by default of the utility.
         """
         values = self.utility.value(points) if values is None else values
         offers = Offers(points, values, charges)
         best, bound = self._attempted(offers, excess)
         if charges is not None and (best is None or excess(best[1]) > 0):
-            # The budget is below the tolerances of HiGHS, or a share of it too large for them. But
-            # any mixture of points that each keep the budget keeps it too.
+            # The budget is below the tolerances of HiGHS, or a charge too large for them. Mixtures
+            # of points that each keep the budget keep it anyway.
             each = offers[charges <= 1]
             safe, _ = self._attempted(Offers(each.points, each.values), excess)
-            best = safe if best is None or safe is None else _shared(best, safe, excess)
+            best = safe if best is None or safe is None else _blended(best, safe, excess)
         if best is None:
             raise self._program.failure(_MIX.format(len(points)))
         return Mixture(*best, bound)
 
-    def _attempted(
-        self, offers: Offers, excess: Callable[[FloatArray], float]
-    ) -> tuple[_Answered | None, float]:
-        """Return the best usable answer that HiGHS gives, if there is one, and a bound."""
+    def _attempted(self, offers: Offers, excess: Excess) -> tuple[_Mixed | None, float]:
+        """Return the best usable answer of HiGHS, or None, and a bound."""
         room, columns = self._columns(offers)
         best, rank, bound = None, (True, True, np.inf), np.inf
         for scale, settings in _ATTEMPTS:
@@ -333,7 +290,7 @@ class MixtureProgram:
                 continue
             utility = self.utility.of_channel(self.p_x, normalised(mixture[1]))
             reached = utility - self.utility.offset(self.p_x)
-            over, poor = excess(mixture[1]), bound - reached > _WORST_ACCEPTED
+            over, poor = excess(mixture[1]), bound - reached > 1e-5  # nats
             if poor and not answer.is_optimal:
                 continue
             if best is None or (over > 0, poor, over) < rank:
@@ -343,16 +300,16 @@ class MixtureProgram:
         return best, bound
 
     def price(self, offers: Offers, accuracy: float, start: IntArray) -> tuple[FloatArray, Prices]:
-        """Return (weights, prices) for the best mixture of many offers.
+        """Return (weights of offers, prices) for the best mixture of many offers.
 
-        Few of them matter: those at index `start` and, round after round, those whose worth
-        exceeds their cost by `accuracy`. The weights are for the offers, not refined.
+        The program starts with the offers at index `start`; each round adds some with a surplus
+        above `accuracy`. The weights are not refined.
         """
         chosen = start
         room, columns = self._columns(offers[chosen])
         rooms = room[:-1]
         self._load(columns, offers.charges is not None)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(1_000):
             answer = self._program.run() or self._run_again(offers[chosen], len(start))
             prices = self._prices(answer.duals)
             surplus = prices.surplus(offers)
@@ -371,7 +328,7 @@ class MixtureProgram:
         return weights, prices
 
     def _run_again(self, offers: Offers, n_first: int) -> Answer:
-        """Return an answer from other HiGHS settings, the independent output after `n_first`."""
+        """Solve with other settings of HiGHS; the independent output is column `n_first`."""
         _, columns = self._columns(offers)
         for settings in [settings for scale, settings in _ATTEMPTS if scale == 1]:
             self._load(columns, offers.charges is not None, **settings)
@@ -386,35 +343,31 @@ class MixtureProgram:
         return Prices(-duals[:n_x] / self.p_x, budget)
 
     def _columns(self, offers: Offers, independent: bool = True) -> tuple[FloatArray, Columns]:
-        """Return the rooms and the columns of the program, the independent output last."""
+        """Return room_i and the columns of the program, the independent output last."""
         points, n_x = offers.points, len(self.p_x)
         ratio = points.values / self.p_x[points.support]
         room = 1 / ratio.max(axis=1)
         index, values = points.support, ratio * room[:, None]
         if offers.charges is not None:
             index = np.hstack([index, np.full((len(points), 1), n_x)])
-            charges = np.minimum(room * offers.charges, _LARGEST_CHARGE)
+            charges = np.minimum(room * offers.charges, 1e10)  # as good as infinite
             values = np.hstack([values, charges[:, None]])
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
         costs = np.append(columns.costs, -self.independent)
         start = np.append(columns.start, columns.start[-1] + n_x)
-        index, values = (
-            np.append(columns.index, np.arange(n_x)),
-            np.append(columns.values, np.ones(n_x)),
-        )
+        index = np.append(columns.index, np.arange(n_x))
+        values = np.append(columns.values, np.ones(n_x))
         return np.append(room, 1.0), Columns(costs, start, index, values)
 
-    def _load(
-        self, columns: Columns, has_charges: bool, scale: float = 1.0, **options: Any
-    ) -> None:
-        ones = np.ones(len(self.p_x) + has_charges)
+    def _load(self, columns: Columns, charged: bool, scale: float = 1.0, **options: Any) -> None:
+        ones = np.ones(len(self.p_x) + charged)
         lower = np.where(np.arange(len(ones)) < len(self.p_x), scale, -INFINITY)
         scaled = replace(columns, values=scale * columns.values)
         self._program.load(scaled, lower, scale * ones, **options)
 
-    def _mixture(self, offers: Offers, room: FloatArray, answer: Answer) -> _Answered | None:
+    def _mixture(self, offers: Offers, room: FloatArray, answer: Answer) -> _Mixed | None:
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
         weights = answer.values
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE_WEIGHT)
@@ -430,21 +383,21 @@ class MixtureProgram:
         return None if refined is None else (points, (channel * refined)[:, refined > 0])
 
     def _bound(self, offers: Offers, room: FloatArray, duals: FloatArray) -> float:
-        """Return an upper bound on ``sum q u(W)`` from the duals, whatever their tolerances.
+        """Return an upper bound on ``sum q u(W)`` from any duals.
 
-        For any duals the cost is at least their sum plus what the columns with negative reduced
-        costs can add; some optimal mixture uses at most |X| + 1 columns, each with r <= 1.
+        The cost is at least the sum of the duals plus what columns with negative reduced costs can
+        add; some optimal mixture uses at most |X| + 1 columns, each with r <= 1.
         """
         prices = self._prices(duals)
         surplus = room[:-1] * prices.surplus(offers)
-        own = self.independent - float(prices.symbols @ self.p_x)
-        # The candidates have only limited accuracy: their reduced costs are not exact.
-        worst = max(surplus.max(initial=0.0), own, 0.0) + _CANDIDATE_ACCURACY * np.abs(duals).max()
-        return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
+        independent = self.independent - float(prices.symbols @ self.p_x)
+        # Reduced costs are not exact: candidates are only known to 1e-10.
+        worst = max(surplus.max(initial=0.0), independent, 0.0) + 1e-10 * np.abs(duals).max()
+        return prices.worth(self.p_x) + len(duals) * worst
 
 
-def _shared(best: _Answered, safe: _Answered, excess: Callable[[FloatArray], float]) -> _Answered:
-    """Return a mixture: mostly `best`, and as little of `safe` as the average budget requires."""
+def _blended(best: _Mixed, safe: _Mixed, excess: Excess) -> _Mixed:
+    """Return `best`, with as little of `safe` mixed in as the average budget requires."""
     share = SMALLEST_SHARE
     while share < 1:
         channel = np.hstack([(1 - share) * best[1], share * safe[1]])
@@ -457,21 +410,23 @@ def _shared(best: _Answered, safe: _Answered, excess: Callable[[FloatArray], flo
 def _refined(
     channel: FloatArray, shares: FloatArray, charges: FloatArray | None
 ) -> FloatArray | None:
-    """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None.
+    """Return `shares` corrected so that the rows of ``channel * shares`` sum to 1, or None.
 
-    What they use of a budget on average stays the same.
+    The part of a budget on average that they use stays the same.
     """
     rows, right = channel, np.ones(len(channel))
     if charges is not None:
         rows, right = np.vstack([channel, charges]), np.append(right, charges @ shares)
-    # Columns in use may be nearly dependent: take no step in directions that hardly matter.
-    refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
+    # Columns in use may be nearly dependent: no step is taken in directions that hardly matter.
+    refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=1e-8)[0]
     candidates = iter([refined])
     if (refined < 0).any():
-        # Scale them down and add what is missing. As much of them is kept as can be: what is
-        # added may be any solution, however useless.
+        # Scale them down and add what is missing, which may be any solution, however useless: as
+        # much as possible of the shares is kept.
         least = np.maximum(shares, 0.0)
         least = least / max((channel @ least).max(), 1.0)
-        parts = ((kept * least, right - kept * (rows @ least)) for kept in _KEPT_SHARES)
+        factors = (1.0, 1 - 1e-4, 1 - 1e-3, 0.99, 0.9, 0.0)
+        parts = ((kept * least, right - kept * (rows @ least)) for kept in factors)
         candidates = (kept + nnls(rows, missing)[0] for kept, missing in parts)
-    return next((x for x in candidates if np.abs(channel @ x - 1).max() <= _ROW_ERROR), None)
+    # Rows are later divided by their sums.
+    return next((x for x in candidates if np.abs(channel @ x - 1).max() <= 1e-9), None)

@@ -1,12 +1,12 @@
 """The certified optimum by outer approximation.
 
-An outer polytope around the allowed points, its vertices and the linear program give an upper
+A linear program over the vertices of an outer polytope around the allowed points gives an upper
 bound on the utility. The vertices in use that are not allowed are pulled back to allowed points,
 which give a lower bound, and cut off by tangents of the measure, until the two bounds meet.
 
-Per output the points ``W = P(X | Y = y)`` are allowed where ``g <= threshold``. On average all are
+Per output the points ``W = P(X | Y = y)`` are allowed if ``g <= threshold``. On average all are
 allowed: the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q z <= threshold``,
-and an outer polytope makes them cheaper than they are.
+and the outer polytope underestimates how much of it they use.
 """
 
 from __future__ import annotations
@@ -14,62 +14,31 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from .._messages import InPython, Message, Setting
-from .._typing import FloatArray, IntArray
+from .._numerics import TINY
+from .._typing import FloatArray
 from .._validation import check_choice, check_integer
 from ..exceptions import SolverError
-from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
+from ..geometry import OuterPolytope, Points, Rows, SlabEpigraph, TooManyVerticesError
 from ..utilities import DEFAULT_TOL
 from .baselines import most_useful, simple_solutions
 from .leakage_function import Tangents
 from .linear_program import Offers, Prices
 from .problem import Problem
-from .solver import (
-    DesignTask,
-    Solution,
-    Solver,
-    check_search,
-    deadline_after,
-    is_late,
-    warn_of_gap,
-)
+from .solver import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_gap
 
-# How far from the optimum of its own candidates a linear program may stop, as a share of the
-# tolerance.
-_ACCURACY = 0.02
-
-# How many candidates a linear program starts with, and how many allowed points are kept.
-_FIRST_PER_SYMBOL = 8
-_KEPT_PER_SYMBOL = 20
-
-# After this many rounds another kind of bound is tried.
-_RECONSIDER = 9
-
-# It stops when this many rounds have not reduced the gap to this share of what it was.
-_PATIENCE = 40
-_PROGRESS = 0.95
-
-# A path carries vertices from one budget to the next until there are this many times as many as
-# the first of them needed: all cost time, and few are near the outputs in use. They also leave
-# room for the vertices of the next budget: they are at most this share of those allowed.
-_MOST_CARRIED = 2
-_MOST_ROOM = 0.2
-
-# Excess over the threshold, as a share of it, that counts as rounding or slack.
-_NEGLIGIBLE_EXCESS = 1e-9
-
-# Tangents of a quadratic measure have positive offsets, but for rounding; a larger one is valid.
-_SMALLEST_OFFSET = 1e-300
+# The search stops if this many rounds have not reduced the gap to this share of what it was.
+_PATIENCE, _PROGRESS = 40, 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """When to stop: at a gap, at a time, at a number of vertices."""
+    """The gap, the time and the number of vertices at which to stop."""
 
     gap: float
     deadline: float
@@ -77,16 +46,13 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Outer:
-    """Vertices of the outer polytope: deviations, their true g, and the g that they stand for."""
+class Outer(Rows):
+    """Vertices of the outer polytope; leakage : their true g; heights : g in the polytope."""
 
     offers: Offers
     deviations: FloatArray
     leakage: FloatArray
     heights: FloatArray
-
-    def __getitem__(self, index: IntArray) -> Outer:
-        return Outer(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 class Refinement(ABC):
@@ -99,24 +65,24 @@ class Refinement(ABC):
         self._p_x, self._rank, self._limits = problem.p_x, problem.rank, limits
         self._utility, self._leakage = problem.utility, problem.leakage
         self._program = problem.program
-        self._prices = Prices(np.zeros(len(self._p_x)), 0.0)  # nothing has a price yet
+        self._prices = Prices(np.zeros(len(self._p_x)), 0.0)
         self._inner_prices: Prices | None = None
-        # The allowed points so far, each with its g as charge.
+        # The allowed points so far, with their g as charges.
         nothing = Points(np.empty((0, 1), int), np.empty((0, 1)))
         self._inner = Offers(nothing, np.empty(0), np.empty(0))
         self._full = False
         self._needed: int | None = None
 
     def add(self, points: Points) -> None:
-        """Add allowed points to those that the lower bound may use."""
+        """Add allowed points, which the lower bound may use."""
         leakage = self._leakage.value(points.times(self._leakage.deviations))
         new = Offers(points, self._utility.value(points), leakage)
         self._inner = Offers.concatenate([self._inner, new])
 
     def solve(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
-        """Return allowed points, a bound on ``sum q u(W)``, and why it stopped early, if it did.
+        """Return allowed points, a bound on ``sum q u(W)``, and the reason for an early stop.
 
-        threshold : not below earlier ones; ceiling : a bound that is known without a search.
+        threshold : not below earlier ones; ceiling : a bound known without a search.
         """
         self._advance(threshold)
         upper, stopped, gaps = ceiling, None, []
@@ -126,7 +92,7 @@ class Refinement(ABC):
             try:
                 weights, self._prices = self._price(outer.offers, self._prices)
                 upper = min(upper, self._bound(outer.offers, threshold))
-                # The vertices in use, and those that come next in surplus.
+                # The vertices in use, and those with the largest surplus.
                 surplus = self._prices.surplus(outer.offers)
                 n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
                 best = np.argpartition(-surplus, n)[: n + 1]
@@ -134,13 +100,13 @@ class Refinement(ABC):
                 allowed, places = self._allowed(chosen, threshold)
                 self.add(allowed)
                 offers, lower = self._lower(threshold)
-            except SolverError:  # what has been found so far is still valid
+            except SolverError:  # the points and the bound so far are still valid
                 stopped = "rounding"
                 break
             gaps.append(upper - lower)
             if gaps[-1] <= self._limits.gap:
                 break
-            if len(gaps) % _RECONSIDER == 0:
+            if len(gaps) % 9 == 0:
                 self._reconsider(threshold)
             if len(gaps) > _PATIENCE and gaps[-1] > _PROGRESS * gaps[-1 - _PATIENCE]:
                 stopped = "rounding"
@@ -152,15 +118,15 @@ class Refinement(ABC):
         return offers, max(upper, lower), stopped
 
     def _bound(self, offers: Offers, threshold: float) -> float:
-        """Return a bound on the mixtures of allowed points."""
+        """Return an upper bound on the mixtures of allowed points."""
         budget = max(self._prices.budget, self._least_price * threshold)
         return Prices(self._prices.symbols, budget).bound(self._p_x, offers)
 
     def _reconsider(self, threshold: float) -> None:  # noqa: B027
-        """Change the kind of bound if another is better."""
+        """Switch to the other kind of bound if it is smaller."""
 
     def _give_way(self) -> bool:
-        """Go back to the first kind of bound if the current one is another and cannot improve."""
+        """Return to the first kind of bound; return whether that is a change."""
         return False
 
     @abstractmethod
@@ -169,11 +135,11 @@ class Refinement(ABC):
 
     @abstractmethod
     def _outer(self, threshold: float) -> Outer:
-        """Return the vertices that matter, as `Outer`."""
+        """Return the vertices that matter."""
 
     @abstractmethod
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
-        """Return allowed points near `chosen` vertices, and deviations to take tangents at."""
+        """Return allowed points next to `chosen` vertices, and deviations to take tangents at."""
 
     def _describe(self, points: Points, deviations: FloatArray) -> FloatArray:
         """Return u and g of vertices."""
@@ -184,36 +150,35 @@ class Refinement(ABC):
         return OuterPolytope(deviations, self._rank, low, high, self._describe, 2, most)
 
     def _price(self, offers: Offers, prices: Prices) -> tuple[FloatArray, Prices]:
-        n_first = _FIRST_PER_SYMBOL * (1 + len(self._p_x))
-        start = np.arange(len(offers))
+        n_first, start = 8 * (1 + len(self._p_x)), np.arange(len(offers))
         if len(offers) > n_first:
             start = np.argpartition(-prices.surplus(offers), n_first)[:n_first]
-        return self._program.price(offers, _ACCURACY * self._limits.gap, start)
+        return self._program.price(offers, 0.02 * self._limits.gap, start)
 
     def _lower(self, threshold: float) -> tuple[Offers, float]:
-        """Return the allowed points that matter, as offers, and what they reach."""
+        """Return the allowed points that matter, and the value of their best mixture."""
         offers = self._every_offer(threshold)
         weights, self._inner_prices = self._price(offers, self._inner_prices or self._prices)
         lower = weights @ offers.values + (1 - weights.sum()) * self._program.independent
-        rank = self._inner_prices.surplus(offers) + (weights > 0)  # a surplus is not positive
-        most = _KEPT_PER_SYMBOL * (len(self._p_x) + 1)
+        rank = self._inner_prices.surplus(offers) + (weights > 0)  # no surplus is positive
+        most = 20 * (len(self._p_x) + 1)
         if len(offers) > 2 * most:
             self._inner = self._inner[np.argpartition(-rank, most)[:most]]
         few = np.argsort(-rank)[: 3 * len(self._p_x)]
         return offers[few], lower
 
     def _every_offer(self, threshold: float) -> Offers:
-        """Return the allowed points as offers for a threshold."""
+        """Return all allowed points as offers for a threshold."""
         return replace(self._inner, charges=None)
 
     def _cut(self, chosen: Outer, places: FloatArray, threshold: float) -> str | None:
-        """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
+        """Cut off the chosen vertices that are not allowed; return a reason to stop, or None."""
         if is_late(self._limits.deadline):
             return "max_time"
         if self._full:
             return "max_vertices"
         heights = chosen.heights
-        over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE_EXCESS * threshold)
+        over = np.flatnonzero(chosen.leakage > heights + 1e-9 * threshold)
         cuts = self._leakage.cuts(chosen.deviations[over], places[over], heights[over], threshold)
         try:
             done = self._body.cut(*self._on_scale(cuts))
@@ -223,34 +188,38 @@ class Refinement(ABC):
         return None if done else "rounding"
 
     def _is_overloaded(self) -> bool:
-        """Whether too many vertices are left from earlier budgets."""
-        most = _MOST_ROOM * self._limits.max_vertices
+        """Whether too many vertices are left from earlier budgets.
+
+        All cost time, and few are near the outputs in use. At most twice as many are carried over
+        as the first budget needed, and a fifth of those allowed, which leaves room for new ones.
+        """
+        most = 0.2 * self._limits.max_vertices
         if self._needed is not None:
-            most = min(most, _MOST_CARRIED * self._needed)
+            most = min(most, 2 * self._needed)
         return self._full or self._body.n_vertices > most
 
     def _on_scale(self, cuts: Tangents) -> Tangents:
-        """Return tangents of g on the scale of the polytope's heights."""
+        """Return tangents of g on the scale of the heights of the polytope."""
         return cuts
 
 
 class PerOutput(Refinement):
-    """Every output must keep the threshold: the slice of the epigraph at that height."""
+    """Refinement for every output: the slice of the epigraph at the height of the threshold."""
 
     _body: OuterPolytope
 
     def __init__(self, problem: Problem, limits: Limits, smallest: float, largest: float) -> None:
         super().__init__(problem, limits)
         self._smallest, self._largest = smallest, largest
-        # With sqrt(g) for heights, the epigraph of a quadratic g is a cone: a tangent at one
-        # budget touches it at all others too.
+        # With sqrt(g) as height, the epigraph of a quadratic g is a cone: a tangent at one budget
+        # touches it at all others too.
         self._is_cone = problem.measure.is_quadratic and smallest < largest
         self._start(smallest)
         self._convexity, self._most_convexity = 0.0, problem.convexity
         self._may_reconsider = True
 
     def _start(self, low: float) -> None:
-        """Start with the simplex at one height, or with the prism over it for a path."""
+        """Start with the simplex at one height, or for a path with the prism over it."""
         high = low if low == self._largest else 2 * self._largest
         self._body = self._polytope(self._height(low), self._height(high))
         self._full, self._needed = False, None
@@ -262,8 +231,9 @@ class PerOutput(Refinement):
         if not self._is_cone:
             return cuts
         # If n.d <= o + g for all d, then n.d <= o / t + t g for all t > 0: at most 2 sqrt(o g).
+        # Offsets are positive except for rounding, and a larger offset is valid.
         normals, offsets, slack = cuts
-        root = 2 * np.sqrt(np.maximum(offsets, _SMALLEST_OFFSET))
+        root = 2 * np.sqrt(np.maximum(offsets, TINY))
         return normals / root[:, None], np.zeros(len(root)), slack / root
 
     def _advance(self, threshold: float) -> None:
@@ -280,15 +250,15 @@ class PerOutput(Refinement):
     def _outer(self, threshold: float) -> Outer:
         points, deviations, _, traits = self._body.select(on_floor=True)
         values, leakage = traits.T
-        # With c such that u - c g is convex, u of an allowed mixture of vertices is at most the
-        # mixture of u - c (g - threshold): less than u beyond the threshold, more within it.
+        # If u - c g is convex, u of an allowed mixture of vertices is at most the mixture of
+        # u - c (g - threshold): less than u beyond the threshold, more within it.
         if self._convexity:
             values = values - self._convexity * (leakage - threshold)
         heights = np.full(len(leakage), threshold)
         return Outer(Offers(points, values), deviations, leakage, heights)
 
     def _reconsider(self, threshold: float) -> None:
-        """Take the other c if its bound is smaller: where all outputs are at the threshold."""
+        """Use the other c if its bound is smaller: if all outputs are at the threshold."""
         if not self._may_reconsider:
             return
         here, before = self._bound(self._outer(threshold).offers, threshold), self._prices
@@ -300,8 +270,8 @@ class PerOutput(Refinement):
             self._prices = before
 
     def _give_way(self) -> bool:
-        was_other, self._convexity, self._may_reconsider = self._convexity > 0, 0.0, False
-        return was_other
+        had_other, self._convexity, self._may_reconsider = self._convexity > 0, 0.0, False
+        return had_other
 
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         given = chosen.offers.points, chosen.deviations, threshold, self._p_x
@@ -310,18 +280,17 @@ class PerOutput(Refinement):
 
 
 class OnAverage(Refinement):
-    """The outputs share a budget: the whole epigraph, for all thresholds."""
+    """Refinement on average: the whole epigraph, for all thresholds."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
         self._least_price = self._convexity = problem.convexity
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
         if self._high == np.inf:
-            infinite = f"The measure {problem.measure!r} is infinite for some "
-            some = InPython("symbol of X", "released value")
-            cannot, use = ", and cannot be averaged over outputs here: use ", "per_output"
-            smooth = ", or smooth the joint."
-            raise ValueError(Message(infinite, some, cannot, Setting("scope", use), smooth))
+            symbol = InPython("symbol of X", "released value")
+            infinite = f"The measure {problem.measure!r} is infinite for some ", symbol
+            use = " and has no average: use ", Setting("scope", "per_output")
+            raise ValueError(Message(*infinite, *use, ", or smooth the joint."))
         self._start()
 
     def _start(self) -> None:
@@ -339,9 +308,9 @@ class OnAverage(Refinement):
     def _outer(self, threshold: float) -> Outer:
         points, deviations, heights, traits = self._body.select()
         values, leakage = traits.T
-        # With c such that u - c g is convex, so is u - c (g - z) in (W, z). It is u on the graph
-        # of g and less below it, so a vertex below g counts for less. If the price of z is above
-        # c, which the ceiling ensures, no point above the graph is better than the one on it.
+        # If u - c g is convex, so is u - c (g - z) in (W, z). It is u on the graph of g and less
+        # below it, so a vertex below g counts for less. If the price of z is above c, which
+        # `_least_price` ensures, no point above the graph is better than the one on it.
         values = values - self._convexity * (leakage - heights)
         charges = np.maximum(heights, 0.0) / threshold
         return Outer(Offers(points, values, charges), deviations, leakage, charges * threshold)
@@ -354,12 +323,8 @@ class OnAverage(Refinement):
         return chosen.offers.points, chosen.deviations
 
 
-# The refinement stops at this share of the tolerance: the rest is left for rounding the channel.
+# The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
 _SHARE_OF_TOLERANCE = 0.9
-
-# Below this threshold on g, rounding may leave little but the outputs that reveal nothing about S.
-_NEARLY_ZERO = 1e-10
-_FEW_BASES = 100_000
 
 _WHY = {
     "max_time": " because its max_time has passed",
@@ -375,15 +340,15 @@ class OptimalSolver(Solver):
     Parameters
     ----------
     tol : float, default=1e-5
-        The gap at which to stop, as a share of the largest value that the utility can have.
+        The gap at which to stop, as a share of the largest utility.
     max_time : float, default=None
         Seconds after which to stop with whatever gap is reached, for all epsilons together.
     max_vertices : int, default=1_000_000
-        The most vertices of the outer polytope, which take about 400 bytes each. If there are
-        more, it stops with whatever gap is reached.
+        The largest number of vertices of the outer polytope, about 400 bytes each. If there are
+        more, the search stops with whatever gap is reached.
     start : {"simplex", "algorithm1"}, default="simplex"
-        Where the search for outputs starts. If it starts from the candidates of Algorithm 1, the
-        result is not worse than `Algorithm1Solver`.
+        Where the search for outputs starts. With "algorithm1" it starts from the candidates of
+        `Algorithm1Solver`, so that the result is not worse.
 
     Examples
     --------
@@ -407,19 +372,16 @@ class OptimalSolver(Solver):
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Refine one outer polytope for all epsilons."""
-        return self._path(task, Problem(task), epsilons)
+        return self._path(Problem(task), epsilons)
 
     def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
-        """Enumerate the vertices that all epsilons share only once."""
+        """Enumerate only once the vertices that all epsilons share."""
         problem = Problem(task)
-        return lambda epsilon: next(self._path(task, problem, [epsilon]))
+        return lambda epsilon: next(self._path(problem, [epsilon]))
 
-    def _path(
-        self, task: DesignTask, problem: Problem, epsilons: Sequence[float]
-    ) -> Iterator[Solution]:
-        deadline = deadline_after(self.max_time)
-        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
-        limits = Limits(gap, deadline, self.max_vertices)
+    def _path(self, problem: Problem, epsilons: Sequence[float]) -> Iterator[Solution]:
+        gap = _SHARE_OF_TOLERANCE * self.tol * problem.span
+        limits = Limits(gap, deadline_after(self.max_time), self.max_vertices)
         thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
         refinement: Refinement | None = None
         if thresholds and problem.scope == "average":
@@ -430,16 +392,17 @@ class OptimalSolver(Solver):
             if (special := problem.special(epsilon)) is not None:
                 yield special
                 continue
-            assert refinement is not None  # there is one unless all budgets are special
+            assert refinement is not None  # unless all budgets are special
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
-            if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
+            if problem.threshold(epsilon) < 1e-10 and problem.count_bases() <= 100_000:
+                # Rounding may leave few other outputs.
                 refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)
             offers, bound, stopped = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(offers, bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
-                (others,) = simple_solutions(task, [epsilon])
-                solution = most_useful(task, solution, others)
-                warn_of_gap("The optimal solver", _WHY[stopped or "rounding"])
+                (others,) = simple_solutions(problem.task, [epsilon])
+                solution = most_useful(problem.task, solution, others)
+                warn_gap("The optimal solver", _WHY[stopped or "rounding"])
             yield solution

@@ -1,12 +1,13 @@
-"""A task as solvers see it: trivial cases, a linear oracle, and smaller equivalent tasks."""
+"""Special cases of a task, a linear oracle, and smaller equivalent tasks."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
-from .._messages import InPython, Message, Setting, table_size
+from .._messages import SMALLER, Message, Setting, table_size
 from .._numerics import NEGLIGIBLE, SAME_DIGITS
 from .._typing import FloatArray, IntArray
 from ..channels import expanded, tidied
@@ -20,55 +21,44 @@ from .leakage_function import LeakageFunction
 from .linear_program import Columns, MixtureProgram, Offers, Program
 from .solver import DesignTask, Solution
 
-# A point is accepted if g exceeds its bound by at most this share of the threshold: it is pulled
-# back afterwards.
-_CLOSE = 0.2
-
-_MOST_TANGENTS_KEPT = 200
-_MOST_TANGENTS = 20  # for one objective
+# (rows, upper) of bounds ``rows @ W <= upper``, or none.
+_Bounds: TypeAlias = tuple[FloatArray, FloatArray] | None
 
 
 class LinearOracle:
     """Maximises ``slope . W - price g(W)`` over the simplex, or with ``g(W) <= threshold``.
 
-    The tangents that it needs are kept for later objectives.
+    Tangents are kept for later objectives.
 
     Parameters
     ----------
     leakage : LeakageFunction
     threshold : float
-        The threshold of the budget, infinite for none. With `on_average`, the scale on which g
-        matters.
+        The largest g, infinite for none. With `on_average`, the size of g that matters.
     on_average : bool
         Whether g has a price instead of a bound.
-    rows, upper : ndarray, default=None
-        Further bounds, ``rows @ W <= upper``.
+    bounds : (rows, upper), default=None
+        Further bounds.
     """
 
     def __init__(
-        self,
-        leakage: LeakageFunction,
-        threshold: float,
-        on_average: bool,
-        rows: FloatArray | None = None,
-        upper: FloatArray | None = None,
+        self, leakage: LeakageFunction, threshold: float, on_average: bool, bounds: _Bounds = None
     ) -> None:
         self._leakage, self._deviations = leakage, leakage.deviations
         self._threshold, self._on_average = threshold, on_average
         n_x = self._deviations.shape[1]
-        # The last column is z, the height that g must not exceed.
+        # The last column is z, an upper bound on g.
         index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
         self._columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
-        self._bounds = None if rows is None or upper is None else (rows, upper, 0.0)
-        self._program = Program()
+        self._bounds, self._program = bounds, Program()
         self._restart()
 
     def _restart(self) -> None:
-        """Start over without tangents: old ones make every program slower."""
+        """Start over without tangents: old ones slow down the program."""
         self._n_tangents = 0
         self._program.load(self._columns, np.ones(1), np.ones(1))
         if self._bounds is not None:
-            self._add(*self._bounds)
+            self._add(*self._bounds, height=0.0)
 
     def _add(self, rows: FloatArray, upper: FloatArray, height: float) -> None:
         """Add rows ``rows @ W + height z <= upper``, divided by their size."""
@@ -78,11 +68,11 @@ class LinearOracle:
         self._program.add_rows(rows / scale[:, None], upper / scale)
 
     def best(self, slope: FloatArray, price: float = 0.0) -> Points:
-        """Return the best point of the simplex that is nearly allowed."""
-        if self._n_tangents > _MOST_TANGENTS_KEPT:
+        """Return the best point; g may exceed its bound by 20% of the threshold."""
+        if self._n_tangents > 200:
             self._restart()
         self._program.change_costs(np.append(-slope, price))
-        for _ in range(_MOST_TANGENTS):
+        for _ in range(20):
             answer = self._program.run()
             if answer is None:
                 failure = self._program.failure("find an output")
@@ -94,13 +84,13 @@ class LinearOracle:
             bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
             deviations = (self._deviations @ weights)[None]
             excess = self._leakage.value(deviations)[0] - bound
-            if bound == np.inf or excess <= _CLOSE * self._threshold:
+            if bound == np.inf or excess <= 0.2 * self._threshold:
                 break
             self._cut(deviations, bound)
         return Points.from_dense(weights[None])
 
     def _cut(self, deviations: FloatArray, bound: float) -> None:
-        """Add a tangent that cuts off a point: one near it, or the one at it."""
+        """Add a tangent that cuts off a point."""
         self._n_tangents += 1
         if self._on_average:
             normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
@@ -110,43 +100,32 @@ class LinearOracle:
         self._add(normals @ self._deviations, offsets + bound, 0.0)
 
 
-# How much of the tolerance may be given up for the utility's preference between equals, and the
-# same amount again for fewer outputs.
+# Share of the tolerance that may be spent on the utility's preference, and again on fewer outputs.
 _PREFERENCE = 0.01
-
-# Singular values between the rounding of deviations and this share of the largest blur a rank.
-_BLURRED = 1e-7
-_SINGULAR_ROUNDING = 1e-14
-
-# How accurately enumerated vertices are known, in relative terms; the bound allows for it.
-_VERTEX_ACCURACY = 1e-11
-
-# How far the prices of all vertices may be from their optimum, in nats.
-_PRICE_ACCURACY = 1e-9
 
 
 class Problem:
     """A task with interchangeable symbols of X merged; solutions are for all symbols.
 
     Budgets with an immediate exact answer are solved here, see `special`. p_x : the distribution
-    of the merged X; span : how much more X is worth than nothing.
+    of the merged X; span : the utility of X minus that of a constant.
     """
 
     def __init__(self, task: DesignTask) -> None:
-        self._whole = task
+        self.task = task
         self._symbols = InterchangeableSymbols(task)
         self._merged = self._symbols.task
         self.measure, self.scope, self.utility = task.measure, task.scope, self._merged.utility
         self.p_x, self.span = self._merged.joint.p_x, task.utility.span(task.joint.p_x)
         self.leakage = LeakageFunction(self._merged.joint, task.measure)
         self.program = MixtureProgram(self.p_x, self.utility)
-        self._whole_program = MixtureProgram(task.joint.p_x, task.utility)
+        self._task_program = MixtureProgram(task.joint.p_x, task.utility)
         unchanged = self.leakage.value(self.leakage.deviations.T)
         self._leakage_of_identity = value_in(self.scope, unchanged, self.p_x)
 
     @cached_property
     def rank(self) -> int:
-        """The rank of P(S|X): a useful output has no larger support."""
+        """The rank of P(S|X): no useful output has a larger support."""
         return self._candidates.polytopes.rank
 
     @cached_property
@@ -154,7 +133,7 @@ class Problem:
         return Candidates(self._merged, DEFAULT_MAX_BASES)
 
     def count_bases(self) -> int:
-        """Return the largest number of vertices that polytopes of bounded lifts can have."""
+        """Return the largest possible number of vertices of polytopes of bounded lifts."""
         low, _ = self.measure.implied_deviations(1.0) or (-1.0, 1.0)
         n_s, n_x = self._merged.joint.p_sx.shape
         return count_bases(n_s, n_x, self.rank, sides=1 if low == -1 else 2)
@@ -169,32 +148,32 @@ class Problem:
         return is_within or self.measure.budget(epsilon) == np.inf
 
     def is_trivial(self, epsilon: float) -> bool:
-        """Whether a budget allows X itself, or no output is of any use: V and X independent."""
+        """Whether a budget allows Y = X, or no output is of any use: V and X are independent."""
         return self.allows_identity(epsilon) or self.span <= NO_UTILITY
 
     def is_easy(self, epsilon: float) -> bool:
-        """Whether a budget has an immediate exact answer, however large X's alphabet."""
+        """Whether a budget has an immediate exact answer, however large the alphabet of X."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
         return is_pairs or self.is_trivial(epsilon)
 
     def is_special(self, epsilon: float) -> bool:
-        """Whether a budget is solved exactly once all vertices of (22) are known."""
+        """Whether a budget has an exact answer by enumerating the vertices of (22)."""
         is_box = self.scope == "per_output" and self.measure.is_lift_box
         return self.is_easy(epsilon) or self.threshold(epsilon) <= 0 or is_box
 
     def special(self, epsilon: float) -> Solution | None:
-        """Return the exact solution of a special budget; None for the others.
+        """Return the exact solution of a special budget, None for other budgets.
 
-        Saturation: Y = X. Perfect privacy: the outputs with ``deviations @ W = 0``. Bounded lifts:
-        the vertices of (22). One degree of freedom of S: pairs of symbols.
+        Saturation: Y = X. Perfect privacy: outputs with ``deviations @ W = 0``. Bounded lifts:
+        vertices of (22). One degree of freedom of S: pairs of symbols.
         """
         if not self.is_special(epsilon):
             return None
         if self.is_trivial(epsilon):
-            p_x = self._whole.joint.p_x
+            p_x = self.task.joint.p_x
             channel = np.eye(len(p_x)) if self.allows_identity(epsilon) else np.ones((len(p_x), 1))
-            return Solution(channel, self._whole.utility.largest(p_x))
+            return Solution(channel, self.task.utility.largest(p_x))
         threshold = self.threshold(epsilon)
         if self.rank <= 2 and not self.measure.is_lift_box:
             vertices = self._slab(threshold)
@@ -203,23 +182,20 @@ class Problem:
         if (count := self.count_bases()) > DEFAULT_MAX_BASES:
             size = table_size(*self._merged.joint.p_sx.shape)
             has = f" has up to {count:,} candidate vertices, too many for a certificate at "
-            use = ". Use ", Setting("solver", "column_generation")
-            pool = InPython(
-                ", pool rare symbols of X, or coarsen S.",
-                ", pool rare values of the released columns, or take fewer groups of the "
-                "sensitive ones.",
-            )
-            raise SolverError(Message(size, has, Setting("epsilon", epsilon), *use, pool))
-        private = threshold <= 0
-        vertices = self.perfectly_private() if private else self._candidates.vertices(epsilon)
+            use = ". Use ", Setting("solver", "column_generation"), ". "
+            raise SolverError(Message(size, has, Setting("epsilon", epsilon), *use, SMALLER))
+        if threshold <= 0:
+            vertices = self.perfectly_private()
+        else:
+            vertices = self._candidates.vertices(epsilon)
         return self._enumerated(vertices, vertices, epsilon)
 
     def perfectly_private(self) -> Points:
-        """Return the vertices of the outputs that reveal nothing about S."""
+        """Return the vertices of the set of outputs that reveal nothing about S."""
         return self._candidates.polytopes.vertices(-1.0, 0.0)
 
     def _slab(self, threshold: float) -> Points:
-        """Return the vertices of the allowed set where it is an interval of one number."""
+        """Return the vertices of the allowed set, an interval of one number, for rank 2."""
         row = np.ptp(self.leakage.deviations, axis=1).argmax()
         t = self.leakage.deviations[row]
         if threshold <= 0:
@@ -228,29 +204,29 @@ class Problem:
         return slab_vertices(t, *(self.leakage.shrunk(ends, threshold) * [t.min(), t.max()]))
 
     def _enumerated(self, vertices: Points, around: Points, epsilon: float) -> Solution:
-        """Return the solution whose outputs are among all `vertices` of the allowed set.
+        """Return the best mixture of `vertices`, all those of the allowed set.
 
-        The bound comes from the vertices `around`, which are a little further out.
+        The bound comes from the vertices `around`, which are slightly further out.
         """
         if not len(vertices):  # rounding hides them all
             vertices = around = Points.from_dense(self.p_x[None])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
-        weights, prices = self.program.price(offers, _PRICE_ACCURACY, few)
-        # A vertex that is off by some share of itself changes its cost by that share.
+        weights, prices = self.program.price(offers, 1e-9, few)
+        # Vertices are known up to a relative error of 1e-11: so are their costs.
         outer = Offers(around, self.utility.value(around))
         cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
-        bound = prices.bound(self.p_x, outer, _VERTEX_ACCURACY * (np.abs(outer.values) + cost))
+        bound = prices.bound(self.p_x, outer, 1e-11 * (np.abs(outer.values) + cost))
         if not self.knows_all_allowed(epsilon):
             bound = np.inf
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
     def knows_all_allowed(self, epsilon: float) -> bool:
-        """Whether no outputs are allowed but those within the threshold.
+        """Whether all allowed outputs are known, so that bounds are valid.
 
-        At a budget of zero these are the independent ones, unless others have the smallest value
-        too, or rounding hides which are independent.
+        At a budget of zero these are the independent ones, unless other outputs have a g of zero
+        too, or rounding blurs which ones are independent.
         """
         return self.threshold(epsilon) > 0 or (self.measure.is_strict and self._is_clear())
 
@@ -260,12 +236,12 @@ class Problem:
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
         singular /= singular.max(initial=1.0)
-        # Rows were divided by their scale, and so was the rounding of deviations.
-        rounding = _SINGULAR_ROUNDING / scale[scale > 0].min(initial=1.0)
-        return not ((singular > rounding) & (singular < _BLURRED)).any()
+        # Rows were divided by their scale, and so was their rounding error.
+        rounding = 1e-14 / scale[scale > 0].min(initial=1.0)
+        return not ((singular > rounding) & (singular < 1e-7)).any()
 
     def allowed(self, points: Points, epsilon: float) -> Points:
-        """Return allowed points next to `points`; on average all are."""
+        """Return allowed points next to `points`; on average, all points are allowed."""
         threshold = self.threshold(epsilon)
         if threshold <= 0:
             return self._candidates.within(self._independent(points), epsilon)
@@ -275,7 +251,7 @@ class Problem:
         return self.leakage.allowed(points, deviations, threshold, self.p_x)[0]
 
     def _independent(self, points: Points) -> Points:
-        """Return points whose lifts are 1 up to rounding, moved until they are exactly 1."""
+        """Return points with lifts of 1 up to rounding, corrected to exactly 1."""
         columns = np.swapaxes(self.leakage.deviations.T[points.support], 1, 2)
         system = np.concatenate([columns, np.ones((len(points), 1, columns.shape[2]))], axis=1)
         system *= (points.values > 0)[:, None, :]
@@ -287,7 +263,7 @@ class Problem:
         return Points(points.support, normalised(np.maximum(values, 0.0)))
 
     def offers(self, points: Points, epsilon: float) -> Offers:
-        """Return allowed points as offers; with a budget on average each has a charge."""
+        """Return allowed points as offers, with charges if the budget is on average."""
         threshold, charges = self.threshold(epsilon), None
         if self.scope == "average" and threshold > 0:
             charges = np.maximum(self.leakage_of(points), 0.0) / threshold
@@ -307,15 +283,15 @@ class Problem:
         return LinearOracle(self.leakage, threshold, on_average)
 
     def lift_oracle(self, epsilon: float) -> LinearOracle:
-        """Return the oracle of the lifts that imply the budget: the polytope (22)."""
+        """Return the oracle of the polytope (22), whose bounds on lifts imply the budget."""
         low, high = self.measure.implied_deviations(epsilon) or (0.0, 0.0)
         rows = self.leakage.deviations
         rows, upper = np.vstack([rows, -rows]), np.repeat([high, -low], len(rows))
         finite = upper < np.inf
-        return LinearOracle(self.leakage, np.inf, False, rows[finite], upper[finite])
+        return LinearOracle(self.leakage, np.inf, False, (rows[finite], upper[finite]))
 
     def algorithm1_candidates(self, epsilon: float) -> Points:
-        """Return the candidates of Algorithm 1, for any exponent."""
+        """Return the candidates of Algorithm 1, for all exponents."""
         vertices = self._candidates.vertices(epsilon)
         if self.measure.is_lift_box:
             return vertices
@@ -324,41 +300,41 @@ class Problem:
     def solution(
         self, offers: Offers, bound: float, epsilon: float, tol: float = DEFAULT_TOL
     ) -> Solution:
-        """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
-        utility, p_x = self._whole.utility, self._whole.joint.p_x
+        """Return the best mixture of allowed points; bound : on ``sum q u(W)``."""
+        utility, p_x = self.task.utility, self.task.joint.p_x
         points, charges = self._symbols.expanded(offers.points, offers.charges)
         preference = _PREFERENCE * tol * utility.preference(points)
-        values, excess = utility.value(points) + preference, excess_over(self._whole, epsilon)
-        mixture = self._whole_program.solve(points, excess, charges, values)
+        values, excess = utility.value(points) + preference, excess_over(self.task, epsilon)
+        mixture = self._task_program.solve(points, excess, charges, values)
         allowance = _PREFERENCE * tol * utility.span(p_x)
         channel = tidied(mixture.channel, p_x, utility, allowance)
         return Solution(channel, min(bound, self.ceiling(epsilon)) + utility.offset(p_x))
 
     @property
     def convexity(self) -> float:
-        """A c such that u - c g is convex."""
+        """The largest known c such that u - c g is convex."""
         largest_lift = 1 + self.leakage.deviations.max()
         return self.utility.surplus_convexity / self.measure.curvature(largest_lift)
 
     def ceiling(self, epsilon: float) -> float:
-        """Return a bound on ``sum q u(W)`` that holds for any channel within the budget.
+        """Return a bound on ``sum q u(W)`` of any channel within the budget.
 
-        ``I(V;Y) <= I(S;Y) + I(V;X|S)``, and a budget bounds the former: attained where S is a
-        function of X, and where the refinement is slow.
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)``, and the budget bounds I(S;Y). It is attained where S is a
+        function of X, where refinement is slow.
         """
-        utility, joint = self._whole.utility, self._whole.joint
+        utility, joint = self.task.utility, self.task.joint
         most = self.measure.information(epsilon) + utility.given_sensitive(joint)
         return most - utility.offset(joint.p_x)
 
     def gap(self, solution: Solution) -> float:
-        """Return the gap of a solution to its bound, as a share of the span of the utility."""
-        bound = self._whole.utility.largest(self._whole.joint.p_x)
+        """Return the gap between a solution and its bound, as a share of `span`."""
+        bound = self.task.utility.largest(self.task.joint.p_x)
         if solution.upper_bound is not None:
             bound = min(solution.upper_bound, bound)
-        return (bound - self._whole.reached(solution.channel)) / self.span
+        return (bound - self.task.reached(solution.channel)) / self.span
 
 
-# Smaller tasks with the same answers: each class makes one, and translates its answers back. -----
+# Smaller equivalent tasks: each class makes one, and translates its answers back. ----------------
 
 
 class OccurringSymbols:
@@ -376,16 +352,16 @@ class OccurringSymbols:
         self.task = task.about(joint, utility=task.utility.restricted(self._p_x > 0))
 
     def expanded(self, channel: FloatArray) -> FloatArray:
-        """Return a channel for these symbols, with rows scaled to 1, as one for all of X."""
+        """Extend a channel for these symbols to all of X, with rows that sum to 1."""
         return expanded(normalised(channel), self._p_x)
 
 
 class InterchangeableSymbols:
-    """Kinds of symbols of X: those of one kind differ neither in P(S|x) nor in use.
+    """Kinds of symbols of X: symbols of one kind have the same P(S|x) and are equally useful.
 
     The search for outputs treats a kind as one symbol: no useful output needs more than one of
-    several symbols with the same P(S|x), and which one makes no difference to a utility that
-    treats them alike. Real tables have many such symbols: rare ones seen with one value of S only.
+    several symbols with the same P(S|x), and it makes no difference which. Real tables have many
+    such symbols: rare ones that occur with only one value of S.
 
     Attributes
     ----------
@@ -394,16 +370,15 @@ class InterchangeableSymbols:
     kinds : ndarray of shape (n_x,)
         The kind of each symbol.
     are_distinct : bool
-        Whether every symbol is a kind of its own, at its own place.
+        Whether every symbol is a kind of its own.
     """
 
     def __init__(self, task: DesignTask) -> None:
         self.task, self._p_x = task, task.joint.p_x
         traits = np.vstack([task.joint.deviations, task.utility.traits(len(self._p_x))])
-        unique = np.unique(
-            traits.round(SAME_DIGITS), axis=1, return_index=True, return_inverse=True
-        )
-        first, self.kinds = unique[1], unique[2].reshape(-1)
+        traits = traits.round(SAME_DIGITS)
+        _, first, kinds = np.unique(traits, axis=1, return_index=True, return_inverse=True)
+        self.kinds = kinds.reshape(-1)
         self.are_distinct = len(first) == len(self.kinds)
         if not self.are_distinct:
             merged, utility = task.joint.merged(self.kinds), task.utility.restricted(first)
@@ -414,8 +389,8 @@ class InterchangeableSymbols:
     ) -> tuple[Points, FloatArray | None]:
         """Return points over all symbols of X whose mixtures include those of `points`.
 
-        Also return what each uses of a budget on average, where that is given. The points include
-        those of the independent output, which tell which symbol of its kind X was.
+        Also return their charges, if given. The points include the split independent output, which
+        distinguishes symbols of the same kind.
         """
         if self.are_distinct:
             return points, charges
@@ -424,11 +399,11 @@ class InterchangeableSymbols:
         return points, None if charges is None else np.append(charges, 0.0)[origin]
 
     def split(self, points: Points) -> tuple[Points, IntArray]:
-        """Return `points` in terms of all symbols of X, and which of them each comes from.
+        """Return points over all symbols of X, and the position in `points` each comes from.
 
         The symbols of each kind are laid side by side on [0, 1], by their share of the kind. At
-        any place there is one symbol of each kind, and it stays the same until the next symbol
-        begins: one point for each of these intervals gives the shares that are needed.
+        any place there is one symbol of each kind, which changes only where a symbol ends: one
+        point for each interval between such ends gives every symbol its share.
         """
         parts = [self._split(*pair) for pair in zip(points.support, points.values, strict=True)]
         origin = np.repeat(np.arange(len(points)), [len(part) for part in parts])

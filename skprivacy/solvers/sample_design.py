@@ -1,7 +1,7 @@
-"""Designs for the joint distributions as they are: of one or more secrets, on one or more strata.
+"""Designs for given joint distributions, with one or more secrets and strata.
 
-Solvers know one secret, and nothing beside the release. Per output, several secrets are
-one stacked secret, and every stratum is a design of its own; on average, each budget has a price.
+Solvers handle one secret and one stratum. Per output, several secrets are stacked into one, and
+every stratum has a design of its own; on average, each budget has a price.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from ..utilities.utility import Through
 from .optimal import OptimalSolver
 from .problem import OccurringSymbols
 from .several_secrets import AverageBudgets, Secret, Stratum, secrets_of, side_by_side, strata_of
-from .solver import DesignTask, Solution, Solver, automatic, warn_of_gap
+from .solver import Choose, DesignTask, Solution, Solver, automatic, warn_gap
 
-# The solvers that a budget on average of several secrets, or strata, can be made of.
+# Solvers that can share a budget on average between several secrets or strata.
 _ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")
 
-# These certify what they find: a larger gap than this, as a share of the utility, is told of.
+# Solvers that certify their results: larger gaps than this share of the utility cause a warning.
 _CERTIFYING, _LARGE_GAP = {"optimal", "one_per_label"}, 100 * DEFAULT_TOL
 
 
 class SampleDesign:
-    """Solves a task, given a budget for each secret; choose : the solver of a plain task."""
+    """Solves a task for budgets of its secrets; choose : returns the solver of a plain task."""
 
-    def __init__(self, task: DesignTask, choose: Callable[[DesignTask], Solver]) -> None:
+    def __init__(self, task: DesignTask, choose: Choose) -> None:
         self._task, self._choose = task, choose
-        # One secret, and nothing beside the release, is a task as solvers know it.
+        # Plain tasks, with one secret and no columns beside the release, go to a solver directly.
         self._is_plain = len(task.secrets) == 1 and task.strata is None
         self._used: dict[str, None] = {}
         self._occurs = task.p_x > 0
@@ -49,7 +49,7 @@ class SampleDesign:
         self._utility = task.utility.restricted(self._occurs)
 
     def path(self, budgets: Sequence[Mapping[Any, float]]) -> Iterator[Solution]:
-        """Yield a solution for each of several budgets; those of one secret must increase."""
+        """Yield a solution for each of `budgets`; those of a single secret must increase."""
         if not self._is_plain:
             yield from map(self.solve, budgets)
             return
@@ -63,15 +63,15 @@ class SampleDesign:
         if self._is_plain:
             (epsilon,) = budgets.values()
             return self._for_all_symbols(self._prepared(epsilon), epsilon)
-        with silenced(ConvergenceWarning):  # of parts, whose budgets nobody has asked for
+        with silenced(ConvergenceWarning):  # of parts with budgets the user did not set
             solution = self.of_symbols_that_occur(budgets)
             reached = self._value(solution.channel)
             solution = replace(solution, upper_bound=self._bound(solution, reached, budgets))
-        # Solvers that certify what they find may have stopped before.
+        # Solvers that certify their results may have stopped early.
         if solution.upper_bound is not None and self._used.keys() <= _CERTIFYING:
             gap, span = solution.upper_bound - reached, self._utility.span(self._p_x)
             if span and gap / span > _LARGE_GAP:
-                warn_of_gap("The search", "")
+                warn_gap("The search", "")
         channel = expanded(normalised(solution.channel), self._task.p_x, self._task.strata)
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
 
@@ -88,7 +88,7 @@ class SampleDesign:
         return self._solver.prepared(self._occurring.task)
 
     def _for_all_symbols(self, solution: Solution, epsilon: float) -> Solution:
-        """Return the solution of the plain task, for the symbols that occur, for all of X."""
+        """Extend a solution of the plain task, for the symbols that occur, to all of X."""
         if _allows_unchanged(self._occurring.task, epsilon):
             solution = Solution(np.eye(len(self._p_x)))
         channel = self._occurring.expanded(solution.channel)
@@ -111,18 +111,18 @@ class SampleDesign:
     def _bound(
         self, solution: Solution, reached: float, budgets: Mapping[Any, float]
     ) -> float | None:
-        """Return the least bound that is known: of the solution, or of one secret alone."""
+        """Return the smallest known bound: of the solution, or of one secret alone."""
         bounds = [] if solution.upper_bound is None else [solution.upper_bound]
         most, span = self._utility.of_identity(self._p_x), self._utility.span(self._p_x)
         for name, joint in self._task.secrets.items():
             if min([most, *bounds]) - reached > _LARGE_GAP * span:
                 bounds += self._bounds_of(joint, budgets[name])
-        # The tolerance of budgets may add a little to a bound that is reached; more is wrong.
+        # The tolerance of budgets may put a utility slightly above its bound; more is an error.
         credible = [bound for bound in bounds if bound >= reached - DEFAULT_TOL * span]
         return max(min(credible), reached) if credible else None
 
     def _bounds_of(self, joint: Joint, epsilon: float) -> list[float]:
-        """Return bounds by one of the secrets: other budgets, and strata, only allow less."""
+        """Return bounds from one secret alone: other budgets and strata only lower the utility."""
         known = joint.without_empty().without_copies()
         task = self._task.about(known, utility=self._utility)
         bounds = [task.measure.information(epsilon) + self._utility.given_sensitive(known)]
@@ -145,7 +145,7 @@ class SampleDesign:
         return self._joined(strata, solutions)
 
     def _joined(self, strata: list[Stratum], solutions: list[Solution]) -> Solution:
-        """Return the solutions of strata side by side, with what they bound together."""
+        """Return the solutions of all strata as one, with their joint bound."""
         bound = self._utility.offset(self._p_x)
         for stratum, solution in zip(strata, solutions, strict=True):
             most = stratum.utility.of_identity(stratum.p_x)
@@ -155,12 +155,11 @@ class SampleDesign:
         return Solution(side_by_side(symbols, channels), bound)
 
     def _after_perfect_privacy(self, budgets: Mapping[Any, float]) -> Solution:
-        """Return a design where some secrets must not leak at all, and others may a little.
+        """Return a design where some budgets are zero, and others are not.
 
-        First X is replaced by the best K that says nothing about the former, then K is released
-        for the latter; or nothing is said about either. Also, all are tried at once, with tiny
-        budgets in place of those of zero, which bounds what is possible; rounding may prevent that
-        its outputs are allowed.
+        Candidates: release the best K that reveals nothing about the former through a channel for
+        the latter; reveal nothing about any secret; or use tiny budgets instead of zero, which
+        also gives a bound, but rounding may put the outputs over budget.
         """
         strict = {name: 0.0 for name, epsilon in budgets.items() if epsilon == 0}
         lenient = {name: e for name, e in budgets.items() if name not in strict}
@@ -179,12 +178,12 @@ class SampleDesign:
         return Solution(best, min(known, default=None))
 
     def _for_some(self, task: DesignTask, budgets: Mapping[Any, float]) -> Solution:
-        """Return the solution for some of the secrets, for the symbols that occur."""
+        """Return the solution for the secrets in `budgets`, for the symbols that occur."""
         part = replace(task, secrets={name: task.secrets[name] for name in budgets})
         return SampleDesign(part, self._chosen).of_symbols_that_occur(budgets)
 
     def _seen_through(self, channel: FloatArray, names: Mapping[Any, float]) -> DesignTask:
-        """Return the task of releasing the outputs K of a channel in place of X."""
+        """Return the task of releasing the outputs K of a channel instead of X."""
         channel = normalised(channel)
         p_k = self._p_x @ channel
         channel, p_k = channel[:, p_k > 0], p_k[p_k > 0]
@@ -195,7 +194,7 @@ class SampleDesign:
         return replace(self._task, secrets=secrets, utility=through, stratum_of_symbol=strata)
 
     def _is_within(self, channel: FloatArray, budgets: Mapping[Any, float]) -> bool:
-        """Whether a channel for the symbols that occur keeps all budgets."""
+        """Whether a channel for the symbols that occur is within all budgets."""
         scope, measure, channel = self._task.scope, self._task.measure, normalised(channel)
         for name, joint in self._task.secrets.items():
             leakage = leakage_of(scope, measure, self._known(joint), channel)
@@ -204,26 +203,25 @@ class SampleDesign:
         return True
 
     def _known(self, joint: Joint) -> FloatArray:
-        """Return P_SX of the symbols that occur."""
+        """Return P_SX of the symbols of X that occur."""
         return joint.p_sx[:, self._occurs]
 
     def _value(self, channel: FloatArray) -> float:
         return self._utility.of_channel(self._p_x, normalised(channel))
 
     def _chosen(self, task: DesignTask) -> Solver:
-        """Return the solver of a plain task."""
+        """Return the solver of a plain task, and record its name."""
         solver = self._choose(task)
         if self._task.scope == "average" and solver.name not in _ANY_AVERAGE:
-            parts = "groups of X" if len(self._task.secrets) == 1 else "several secrets"
-            cannot = f"The solver {solver.name!r} cannot share a budget with "
-            use = f" between {parts}: use one of {', '.join(_ANY_AVERAGE)}, or "
-            average, per_output = Setting("scope", "average"), Setting("scope", "per_output")
-            raise ValueError(Message(cannot, average, use, per_output, "."))
+            parts = "columns beside" if len(self._task.secrets) == 1 else "several secrets"
+            cannot = f"The solver {solver.name!r} does not support ", Setting("scope", "average")
+            use = f" with {parts}: use one of {', '.join(_ANY_AVERAGE)}, or "
+            raise ValueError(Message(*cannot, use, Setting("scope", "per_output"), "."))
         self._used[solver.name] = None
         return solver
 
     def _check_room(self, budgets: Mapping[Any, float], strata: list[Stratum]) -> None:
-        """Check that the columns beside the release do not exceed a budget by themselves."""
+        """Check that the columns beside the release are within the budgets by themselves."""
         if self._task.strata is None:
             return
         finite = [name for name in self._task.secrets if budgets[name] < np.inf]
@@ -239,7 +237,7 @@ class SampleDesign:
 
 
 def _allows_unchanged(task: DesignTask, epsilon: float) -> bool:
-    """Whether a budget on average allows Y = X: solvers that bound every output would miss it."""
+    """Whether a budget on average allows Y = X, which solvers per output would miss."""
     scope, measure, p_sx = task.scope, task.measure, task.joint.p_sx
     return scope == "average" and leakage_unchanged(scope, measure, p_sx) <= epsilon
 
@@ -258,14 +256,13 @@ def _unchanged(utility: Utility, p_x: FloatArray) -> Solution:
 def _too_much_beside(
     name: Any, label: Any, leakage: float, epsilon: float, is_average: bool
 ) -> BesideError:
-    """Return the error of columns that exceed a budget by themselves."""
+    """Return the error for columns beside the release that exceed a budget by themselves."""
     what = f"the value {label!r} says {leakage:.4g}"
     if is_average:
         what = f"their values say {leakage:.4g} on average ({label!r} says most)"
-    shown = float(f"{leakage:.3e}")  # with four digits, none of which makes it smaller
-    enough = f"{shown if shown >= leakage else shown * (1 + 1e-3):.4g}"
+    rounded = float(f"{leakage:.3e}")
+    enough = f"{rounded if rounded >= leakage else rounded * (1 + 1e-3):.4g}"  # rounded up
     keeps = "No mechanism keeps ", Setting("epsilon", epsilon), f" beside these columns: {what}"
-    about = " about ", SENSITIVE if name is None else repr(name), " by itself."
-    smallest = " The smallest ", Named("epsilon"), f" that would do is {enough}; the other way "
-    way = "out is to release these columns too, instead of publishing them as they are."
-    return BesideError(Message(*keeps, *about, *smallest, way))
+    about = " about ", SENSITIVE if name is None else repr(name), " by itself. Set "
+    hint = f" to at least {enough}, or release these columns instead of publishing them."
+    return BesideError(Message(*keeps, *about, Named("epsilon"), hint))

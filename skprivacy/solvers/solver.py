@@ -1,4 +1,4 @@
-"""The protocol of solvers, tasks, and the solver that "auto" stands for."""
+"""The protocol of solvers; design tasks and their checks; the choice of "auto"."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,20 +24,17 @@ from ..joint import Joint, check_beside, confidence_of_each, joints_of, stacked_
 from ..measures import Measure, check_scope, get_measure
 from ..utilities import DEFAULT_TOL, Distortion, Utility, get_utility
 
-# The two scales of a measure may differ by this much: more is an error in one, not rounding.
-_SCALES_RTOL, _SCALES_ATOL = 1e-6, 1e-9
-
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A channel of shape (n_x, n_y), and a bound that no channel within the budget exceeds.
+    """A channel of shape (n_x, n_y), and an upper bound on the utility within the budget.
 
-    The bound is on the utility; None where the solver knows no bound. solver : the name of the one
-    that was used, where that is decided late.
+    upper_bound : None if the solver proves none; solver : the name of the solver that was used, if
+    it was chosen during the design.
 
     Examples
     --------
-    Nothing is kept, and there is no claim that more is impossible:
+    A constant output, without a bound:
 
     >>> import numpy as np
     >>> from skprivacy.solvers import Solution
@@ -51,7 +48,7 @@ class Solution:
 
 
 class Solver(ABC):
-    """A way to choose P(Y|X); its options are the fields of a frozen dataclass.
+    """Base class of solvers, which choose P(Y|X). Options are fields of a frozen dataclass.
 
     Examples
     --------
@@ -72,54 +69,54 @@ class Solver(ABC):
     name: ClassVar[str]
 
     def requirement(self, task: DesignTask) -> str | None:
-        """Return the requirement of the solver that this task does not meet, or None."""
+        """Return a requirement of the solver that the task does not meet, or None."""
         return None
 
     @abstractmethod
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Yield one `Solution` per epsilon.
 
-        task : checked, with a joint that has no symbols of probability zero; epsilons :
-        increasing, without repeats.
+        task : checked, and without symbols of probability zero; epsilons : increasing, without
+        repeats.
         """
 
     def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
-        """Return a function that solves for one epsilon after another, in any order.
+        """Return a function that solves for one epsilon, to be called in any order.
 
-        A solver may override it to share work between them.
+        Solvers may override it to share work between calls.
         """
         return lambda epsilon: next(iter(self.solve_path(task, [epsilon])))
 
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """Everything about a design except its budgets: the one argument that every solver takes.
+    """Everything about a design except its budgets: the argument of every solver.
 
     Attributes
     ----------
     secrets : dict of Joint
-        P_SX of each secret; an only one without a name is called None.
+        P_SX of each secret; a single one without a name is called None.
     joint : Joint
-        P_SX of the only secret, or several secrets as one. Its `p_sx`, `p_s` and `p_x` are arrays;
-        solvers always get one secret, with positive `p_s` and `p_x`.
+        P_SX of the only secret, or of several secrets stacked into one. Its `p_sx`, `p_s` and
+        `p_x` are arrays; solvers always get one secret, with positive `p_s` and `p_x`.
     measure : Measure
         The measure of leakage.
     scope : {"per_output", "average"}
-        Which leakage is bounded.
+        Whether every output must keep the budget, or all on average.
     utility : Utility
-        The measure of what is kept of X.
+        What is maximised.
     max_outputs : int or None
         The largest number of outputs. Solvers may ignore it: outputs are merged afterwards.
     confidence, n_samples : float or None
-        How often the budgets are to hold for the population, and how many rows the joint was
-        counted from. Solvers may ignore them: they design for the joint, and are asked for smaller
-        budgets.
+        Confidence with which the budgets hold for the population, and the number of rows the
+        joint was counted from. Solvers may ignore them: they design for the joint, and get
+        smaller budgets.
     stratum_of_symbol : ndarray of int
-        The number of each symbol's value in the columns published beside the release. Symbols
-        with the same value are a stratum. Everybody sees the stratum, so every output belongs to
-        one: P(X|y) lies on a face of the simplex. Solvers get a single stratum.
+        The stratum of each symbol: symbols with the same value in the columns published beside
+        the release are a stratum. Everybody sees the stratum, so every output belongs to one:
+        P(X|y) lies on a face of the simplex. Solvers get a single stratum.
     stratum_labels : tuple
-        The values that the strata stand for; empty where nothing is published beside the release.
+        The published value of each stratum; empty if nothing is published beside the release.
 
     Examples
     --------
@@ -138,7 +135,7 @@ class DesignTask:
     max_outputs: int | None = None
     confidence: float | None = None
     n_samples: float | None = None
-    stratum_of_symbol: IntArray = None  # type: ignore[assignment]  # all the same, once made
+    stratum_of_symbol: IntArray = None  # type: ignore[assignment]  # None: one stratum
     stratum_labels: Labels = ()
 
     def __post_init__(self) -> None:
@@ -147,7 +144,7 @@ class DesignTask:
 
     @cached_property
     def joint(self) -> Joint:
-        """P_SX of the only secret, or several secrets as one."""
+        """P_SX of the only secret, or of several secrets stacked into one."""
         if len(self.secrets) == 1:
             return next(iter(self.secrets.values()))
         return stacked_joint(self.secrets)
@@ -159,12 +156,12 @@ class DesignTask:
 
     @property
     def strata(self) -> IntArray | None:
-        """The strata, None where nothing is published beside the release."""
+        """The stratum of each symbol, None if nothing is published beside the release."""
         return self.stratum_of_symbol if self.stratum_labels else None
 
     @property
     def confidence_of_each(self) -> float | None:
-        """With how much confidence the budget of each secret holds, so that all of them do."""
+        """The confidence for each secret that makes all budgets hold at once."""
         if self.confidence is None:
             return None
         return confidence_of_each(self.confidence, len(self.secrets))
@@ -174,7 +171,7 @@ class DesignTask:
         return self.utility.of_channel(self.joint.p_x, normalised(channel))
 
     def about(self, joint: Joint, **changed: Any) -> DesignTask:
-        """Return the same task about another joint distribution of a single secret."""
+        """Return the task with another joint of a single secret, without strata."""
         plain: dict[str, Any] = {"stratum_of_symbol": None, "stratum_labels": ()}
         return replace(self, secrets={None: joint}, **plain, **changed)
 
@@ -192,7 +189,7 @@ class DesignTask:
         n_samples: float | None = None,
         beside: Sequence[Hashable] | npt.ArrayLike | None = None,
     ) -> DesignTask:
-        """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
+        """Check the arguments of `owner`, as in `design_mechanism`, and return the task."""
         secrets = joints_of(p_sx, owner)
         table = next(iter(p_sx.values())) if isinstance(p_sx, Mapping) else p_sx
         joint = next(iter(secrets.values()))
@@ -208,42 +205,46 @@ class DesignTask:
         rows = _check_rows(table, confidence, n_samples, owner)
         strata, labels = check_beside(beside, joint.p_x, max_outputs, owner)
         if measure.jumps and (len(secrets) > 1 or strata is not None):
-            requirement = "one without a jump to infinity for several secrets or columns beside"
+            requirement = "finite everywhere for several secrets or columns beside X"
             raise ValueError(message(owner, "measure", requirement, measure))
         if strata is not None and isinstance(utility, Distortion):
             utility = utility.within(strata)
-        of_symbols: tuple[Any, Labels] = strata, labels
-        return cls(secrets, measure, scope, utility, max_outputs, *rows, *of_symbols)
+        beside_x: tuple[Any, Labels] = strata, labels
+        return cls(secrets, measure, scope, utility, max_outputs, *rows, *beside_x)
+
+
+# Returns the solver of a task.
+Choose: TypeAlias = Callable[[DesignTask], Solver]
 
 
 # Searches that stop at a tolerance, or at a time. -----------------------------------------------
 
 
 def check_search(owner: str, tol: float, max_time: float | None) -> None:
-    """Check the two options that all searches have."""
+    """Check the options that all searches have."""
     check_real(owner, "tol", tol, low=0, low_open=True)
     if max_time is not None:
         check_real(owner, "max_time", max_time, low=0)
 
 
 def deadline_after(max_time: float | None) -> float:
-    """Return when a search must stop, as `is_late` takes it."""
+    """Return the time at which a search must stop, for `is_late`."""
     return np.inf if max_time is None else time.perf_counter() + max_time
 
 
 def is_late(deadline: float) -> bool:
-    """Whether the time of a search is up."""
+    """Whether the deadline has passed."""
     return time.perf_counter() >= deadline
 
 
-def warn_of_gap(search: str, why: str) -> None:
+def warn_gap(search: str, why: str) -> None:
     """Warn that a search has stopped before its tolerance; why : a clause, or empty.
 
-    The text has no figures: Python shows it once for a line, whatever the budgets.
+    The text has no figures, so that Python shows it only once per line, whatever the budgets.
     """
-    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best."
-    where = InPython(" Mechanism.gap says how much more utility another one can have at most.")
-    warn(Message(told, where), ConvergenceWarning)
+    stopped = f"{search} has stopped{why}. The mechanism keeps its budget, but may not be optimal."
+    hint = InPython(" Mechanism.gap bounds how much more utility is possible.")
+    warn(Message(stopped, hint), ConvergenceWarning)
 
 
 # Checks of a task. -------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ def warn_of_gap(search: str, why: str) -> None:
 def _check_rows(
     p_sx: TableLike, confidence: float | None, n_samples: float | None, owner: str
 ) -> tuple[float | None, float | None]:
-    """Return a confidence, and how many rows the joint was counted from, as floats."""
+    """Return (confidence, number of rows that the joint was counted from) as floats."""
     if confidence is None:
         if n_samples is not None:
             requirement = "None where there is no confidence"
@@ -263,82 +264,74 @@ def _check_rows(
         return confidence, check_real(owner, "n_samples", n_samples, low=1, high_open=True)
     counts = np.asarray(p_sx, dtype=float)
     if (counts != np.round(counts)).any():
-        told = (
-            f" is {confidence} and the table holds no counts but probabilities or weights. "
-            f"How many rows is it from? (Weighted rows are worth fewer than there are.)"
-        )
-        needed = about(owner, "n_samples", " is needed, because ", Named("confidence"), told)
-        raise ValueError(needed)
+        why = f" is {confidence} and the table holds probabilities or weights, not counts. "
+        hint = "Give the number of rows behind it (for weighted rows, the effective number)."
+        needed = " is needed, because ", Named("confidence"), why, hint
+        raise ValueError(about(owner, "n_samples", *needed))
     return confidence, float(counts.sum())
 
 
 def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
-    """Return the utility; a distortion that has no table yet gets the table of this X."""
+    """Return the utility; a distortion without a table gets the one of this X."""
     if not isinstance(utility, Distortion) or not utility.is_open:
         return utility
     if utility.is_by_position:
         return Distortion.of_positions(len(joint.p_x))
     if not isinstance(p_sx, pd.DataFrame) or isinstance(p_sx.columns, pd.RangeIndex):
-        told = (
-            " is 'distortion', which needs labels to be close to: pass a DataFrame whose "
-            "columns are the values of X, Distortion(loss) with a table of what a wrong label "
-            "costs, or Distortion('positions') if the columns are in order."
+        needs = (
+            " is 'distortion', which needs the values of X. Pass a DataFrame whose columns are "
         )
-        raise ValueError(about(owner, "utility", told))
+        hint = "these values, Distortion(loss) with a table of losses, or Distortion('positions') "
+        raise ValueError(about(owner, "utility", needs, hint, "if the columns are in order."))
     weights = utility.weights_of(list(p_sx.columns.names), owner)
     return Distortion.of_symbols(label_distances(p_sx.columns, joint.p_x, weights))
 
 
 def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
-    """Check the assumption of the whole theory: releasing nothing is always allowed."""
+    """Check an assumption of all solvers: releasing nothing is allowed at any epsilon."""
+    given = f"The measure {measure!r} given to {owner}"
     at_prior = measure.value(joint.p_s, joint.p_s)
     at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
     if np.shape(at_symbols) != joint.p_x.shape:
-        raise ValueError(
-            f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
-            f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
-        )
+        got = f"Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
+        raise ValueError(f"{given} must have a 'value' with one number per posterior. {got}")
     if np.isnan(at_prior) or np.isnan(at_symbols).any():
-        raise ValueError(f"The 'value' of measure {measure!r} given to {owner} is NaN somewhere.")
+        raise ValueError(f"{given} must have a 'value' that is never NaN.")
     allowed = measure.budget(0.0)
     if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
-        raise ValueError(
-            f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
-            f"leakage 0 there: an output that reveals nothing must be allowed at any epsilon."
-        )
+        why = "an output that reveals nothing must be allowed at any epsilon"
+        raise ValueError(f"{given} must be smallest at the prior, with leakage 0 there: {why}.")
 
 
 def check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
-    """Check that the two scales of a measure agree: budgets are compared on the eps scale."""
+    """Check that `inverse` undoes `threshold`, up to rounding."""
     for epsilon in epsilons:
         again = float(measure.inverse(measure.threshold(epsilon)))
-        if np.isfinite(again) and abs(again - epsilon) > _SCALES_RTOL * epsilon + _SCALES_ATOL:
-            raise ValueError(
-                f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
-                f"'threshold'. Got inverse(threshold({epsilon})) = {again}."
-            )
+        if np.isfinite(again) and abs(again - epsilon) > 1e-6 * epsilon + 1e-9:
+            given = f"The measure {measure!r} given to {owner}"
+            got = f"Got inverse(threshold({epsilon})) = {again}."
+            raise ValueError(f"{given} must have an 'inverse' that undoes its 'threshold'. {got}")
 
 
-# The solver that "auto" stands for, by utility and number of vertices.
+# The choice of "auto". ---------------------------------------------------------------------------
 
 
-# Above this many vertices of (22), a certificate takes longer than it is worth to most users.
+# Above this many vertices of (22), a certificate takes too long for most users.
 _MOST_BASES = 60_000
 
-# With one degree of freedom of S there are only pairs: on average, at some twenty places each.
+# With one degree of freedom of S, all vertices are pairs: some twenty per pair on average.
 _MOST_SYMBOLS_IN_PAIRS = 400
 
-# Where X has no more symbols than this, a loss is certified as exactly as anything else.
+# Up to this many symbols of X, losses are certified to the default tolerance.
 _FEW_SYMBOLS = 12
 
-# Alphabets of X for which a design takes seconds, not minutes, by the number of values of S: with
-# one there is nothing to do, with two there are pairs, with more, columns are generated.
-_MOST_SYMBOLS = {1: 1000, 2: 500}
-_MOST_SYMBOLS_ELSE = 64
+# Sizes of X for which a design takes seconds, by the number of values of S: with one there is
+# nothing to do, with two all vertices are pairs, with more, columns are generated.
+_MOST_SYMBOLS, _MOST_SYMBOLS_ELSE = {1: 1000, 2: 500}, 64
 
 
 def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
-    """Return the name of the solver, and the options that differ from its defaults."""
+    """Return the name of the solver for a task, and options that differ from its defaults."""
     measure, scope = task.measure, task.scope
     n_s, n_x = task.joint.p_sx.shape
     if task.utility.as_loss(n_x) is not None and not measure.jumps:

@@ -1,4 +1,4 @@
-"""Measures of usefulness: ``sum q u(W)`` over the outputs, u convex in ``W = P(X | Y = y)``."""
+"""Utilities ``sum q u(W)`` over outputs with probability q; u is convex in ``W = P(X|Y = y)``."""
 
 from .._validation import about, check_choice, message
 from .information import MutualInformation, RecordedUtility, Target, entropy, mutual_information
@@ -43,13 +43,9 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
     if isinstance(utility, type) and issubclass(utility, Utility):
         requirement = f"an instance of {utility.__name__}, not the class"
         raise TypeError(message(owner, "utility", requirement, utility))
-    check_choice(
-        owner, "utility", utility, UTILITIES, " or an instance of skprivacy.utilities.Utility"
-    )
+    or_object = " or an instance of skprivacy.utilities.Utility"
+    check_choice(owner, "utility", utility, UTILITIES, or_object)
     if utility == Target.name:
-        told = (
-            " is 'target', which needs to know the target: pass Target(p_vx) with the table "
-            "of V and X. (PrivacyFunnelTransformer takes y instead.)"
-        )
-        raise ValueError(about(owner, "utility", told))
+        needs = " is 'target', which needs a table of the target V and X: pass Target(p_vx)."
+        raise ValueError(about(owner, "utility", needs, " (PrivacyFunnelTransformer takes y.)"))
     return UTILITIES[utility]()

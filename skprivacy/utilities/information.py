@@ -13,8 +13,8 @@ from ..geometry import Points
 from ..joint import Joint, as_joint, readonly
 from .utility import Utility
 
-# Where a probability is zero an entropy has no slope: gradients are taken at this probability.
-# They need not be exact: they only point the search for columns somewhere.
+# Gradients are taken at probabilities of at least this: an entropy has no slope at zero. They need
+# not be exact, because they only guide the search for columns.
 _SMALLEST_PROBABILITY = 1e-3
 
 
@@ -24,7 +24,7 @@ def entropy(distribution: FloatArray) -> FloatArray:
 
 
 def mutual_information(joint: FloatArray) -> float:
-    """Return the mutual information in nats of the two variables of a joint distribution."""
+    """Return the mutual information of a joint distribution, in nats."""
     independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     return max(0.0, float(rel_entr(joint, independent).sum()))
 
@@ -43,7 +43,7 @@ class MutualInformation(Utility):
     """
 
     name: ClassVar[str] = "mutual_information"
-    # By the data processing inequality: S cannot be told better than X.
+    # By the data processing inequality: Y reveals no more about S than about X.
     surplus_convexity: ClassVar[float] = 1.0
 
     def __repr__(self) -> str:
@@ -87,8 +87,8 @@ class Target(Utility):
         P(V|X): only the shares within each column matter. Columns are in the same order as in
         p_sx.
     whole : float, default=0.0
-        Where symbols are cells of a larger X: what X itself says about V, in nats. Shares of the
-        utility are then shares of this.
+        If symbols are cells of a larger X: I(V;X) of X itself, in nats. Shares of the utility
+        are then shares of this.
 
     Examples
     --------
@@ -107,13 +107,13 @@ class Target(Utility):
         self.whole = whole
         table = as_joint(p_vx, "Target", "p_vx").p_sx
         total = table.sum(axis=0)
-        # A column of zeros says nothing about V. It is refused if X ever takes that symbol.
+        # A column of zeros is refused only if that symbol of X occurs.
         self._unseen = np.flatnonzero(total == 0)
         self.p_v_given_x = readonly(table / np.where(total > 0, total, 1.0))
 
     @classmethod
     def of_conditional(cls, p_v_given_x: FloatArray) -> Target:
-        """Return the target with exactly this P(V|X): dividing again would round it again."""
+        """Return the target with exactly this P(V|X), without normalising it again."""
         target = cls(p_v_given_x)
         target.p_v_given_x = readonly(np.array(p_v_given_x))
         return target
@@ -122,7 +122,7 @@ class Target(Utility):
         return "Target(<{} x {} table>)".format(*self.p_v_given_x.shape)
 
     def in_words(self, names: str) -> str:
-        return f"what {names} tells about the target"
+        return f"the information in {names} about the target"
 
     def value(self, points: Points) -> FloatArray:
         return -entropy(np.maximum(points.times(self.p_v_given_x), 0.0))
@@ -148,9 +148,8 @@ class Target(Utility):
         return self.p_v_given_x
 
     def surprise(self) -> FloatArray:
-        """Return how surprising V is, on average, where each symbol (rows) is read as each."""
-        own = self.p_v_given_x
-        return -own.T @ np.log(np.maximum(own, _SMALLEST_PROBABILITY))
+        """Return the cross entropy of V if symbol i (row) is read as symbol j (column)."""
+        return -self.p_v_given_x.T @ np.log(np.maximum(self.p_v_given_x, _SMALLEST_PROBABILITY))
 
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
         return Target(self.p_v_given_x[:, symbols], whole=self.whole)
@@ -163,23 +162,24 @@ class Target(Utility):
         return {"name": self.name, "p_vx": self.p_v_given_x.tolist(), **whole}
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
-        """Return P(V|X) if it fits this distribution of X."""
+        """Return P(V|X), after checking that it fits this distribution of X."""
         if len(p_x) != self.p_v_given_x.shape[1]:
             requirement = f"a table with {len(p_x)} columns, one per symbol of X"
             raise ValueError(message("Target", "p_vx", requirement, self))
         if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
-            told = " must describe V for every symbol of X that occurs. Got only zeros in its "
-            raise ValueError(about("Target", "p_vx", told, f"column {unseen[0]}."))
+            needs = " must describe V for every symbol of X that occurs."
+            got = f" Got only zeros in its column {unseen[0]}."
+            raise ValueError(about("Target", "p_vx", needs, got))
         return self.p_v_given_x
 
 
 class RecordedUtility(Utility):
-    """The figures of a utility whose data was left out of a saved mechanism."""
+    """Recorded values of a utility whose data was not saved with the mechanism."""
 
     def __init__(
         self, name: str, reached: float, largest: float, of_symbols: float | None = None
     ) -> None:
-        self.name = name  # type: ignore[misc]  # of the utility that it stands for
+        self.name = name  # type: ignore[misc]  # of the recorded utility
         self._reached, self._largest = float(reached), float(largest)
         self._of_symbols = self._largest if of_symbols is None else float(of_symbols)
         self._least: float | None = None
@@ -188,8 +188,7 @@ class RecordedUtility(Utility):
         return f"<{self.name}, whose data was left out>"
 
     def value(self, *_: Any) -> Any:
-        left_out = "was left out when the mechanism was saved"
-        raise AttributeError(f"The data of the utility {self.name!r} {left_out}.")
+        raise AttributeError(f"The data of the utility {self.name!r} was not saved.")
 
     slope = offset = value  # type: ignore[assignment]
 
@@ -203,7 +202,7 @@ class RecordedUtility(Utility):
         return self._of_symbols
 
     def with_least(self, least: float) -> RecordedUtility:
-        """Return it with the utility of nothing but the columns beside a release."""
+        """Return a copy that records the utility of the columns beside alone."""
         figures = RecordedUtility(self.name, self._reached, self._largest, self._of_symbols)
         figures._least = float(least)
         return figures
@@ -221,6 +220,6 @@ class RecordedUtility(Utility):
 
 
 def recorded_utility(utility: Utility, p_x: FloatArray, channel: FloatArray) -> RecordedUtility:
-    """Return the figures of a utility."""
+    """Return the values of a utility for a channel, without its data."""
     figures = utility.of_channel(p_x, channel), utility.largest(p_x), utility.of_identity(p_x)
     return RecordedUtility(utility.name, *figures)

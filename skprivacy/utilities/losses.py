@@ -1,4 +1,4 @@
-"""Losses of labels: how often, or how far, what is read off an output is wrong."""
+"""Losses of labels: how often, or how far, a released value differs from the true one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from ..joint import readonly
 from .information import Target, entropy, recorded_utility
 from .utility import Utility
 
-_AT_ONCE = 5_000_000  # entries of posteriors
-
 
 class Guess(Utility):
     """The chance of guessing X from Y: ``sum q max W``.
 
-    The solver "auto" has one output at most for each guess: then released values, taken at face
-    value, are right with this chance. Several mechanisms often have the same chance; among those
-    that a solver finds, the one with the largest ``I(X;Y)`` is preferred before outputs with the
-    same guess are merged.
+    The solver "auto" uses at most one output for each guess: then released values, taken at face
+    value, are right with this chance. Several mechanisms often have the same chance; solvers
+    prefer the one with the largest ``I(X;Y)``, before they merge outputs with the same guess.
 
     Examples
     --------
@@ -39,7 +36,7 @@ class Guess(Utility):
     """
 
     name: ClassVar[str] = "guess"
-    #: Whether symbols are cells of rows: who guesses a cell has not guessed the row.
+    #: Whether symbols are cells of rows: guessing a cell is not guessing the row.
     of_cells: bool = False
 
     def __repr__(self) -> str:
@@ -82,7 +79,7 @@ class Guess(Utility):
 
 
 def guess_of_cells() -> Guess:
-    """Return the utility for symbols that are cells of rows."""
+    """Return `Guess` for symbols that are cells of rows."""
     guess = Guess()
     guess.of_cells = True
     return guess
@@ -91,20 +88,20 @@ def guess_of_cells() -> Guess:
 class Distortion(Utility):
     """Minus the loss of taking released values at face value: ``-E loss(X, label of Y)``.
 
-    Each output is read as the label with the smallest expected loss. Several outputs with one
-    label are no better than one: a design has one output per label at most. `Guess` is the case
-    of a loss of 1 for every wrong label.
+    Each output is read as the label with the smallest expected loss. Several outputs with the
+    same label are no better than one: a design has at most one output per label. `Guess` has a
+    loss of 1 for every wrong label.
 
     Parameters
     ----------
     loss : array-like of shape (n_x, n_x), "auto" or "positions", default="auto"
-        The loss where the symbol of the row is read as the one of the column: not negative, and
-        in each row smallest on the diagonal. In the order of the columns of p_sx. "auto" asks the
-        columns of a table, or the labels of a joint: 0 or 1 for categories, the share of rows
+        The loss if the symbol of the row is read as that of the column: not negative, and in each
+        row smallest on the diagonal. In the order of the columns of p_sx. "auto" takes it from
+        the columns of a table, or the labels of a joint: 0 or 1 for categories, the share of rows
         between two values for numbers, times or ordered categories, averaged over the columns
-        (Gower's distance). "positions" is how many columns of p_sx lie between two symbols.
+        (Gower's distance). "positions" is the distance of two symbols in the order of p_sx.
     column_weights : dict, default=None
-        With "auto", how much each column of X counts; 1 for those that are not in it.
+        With "auto", the weight of each column of X; 1 for columns that are not listed.
 
     Examples
     --------
@@ -135,7 +132,7 @@ class Distortion(Utility):
     """
 
     name: ClassVar[str] = "distortion"
-    #: Whether symbols are cells of rows: the best would then be the rows themselves, without loss.
+    #: Whether symbols are cells of rows: only the rows themselves have no loss.
     of_cells: bool = False
 
     def __init__(
@@ -147,25 +144,24 @@ class Distortion(Utility):
         self.is_automatic = isinstance(loss, str) and loss == "auto"
         self.is_by_position = isinstance(loss, str) and loss == "positions"
         if column_weights is not None and not self.is_automatic:
-            only = "Distortion takes column_weights with loss='auto' only"
-            raise ValueError(f"{only}: a table has its weights in it.")
+            raise ValueError("Distortion takes column_weights with loss='auto' only.")
         if not isinstance(column_weights, Mapping | None):
-            requirement = "a dict or None"
-            raise TypeError(message("Distortion", "column_weights", requirement, column_weights))
+            given = "column_weights", "a dict or None", column_weights
+            raise TypeError(message("Distortion", *given))
         check = partial(check_real, "Distortion", "column_weights", low=0, high_open=True)
         self.column_weights = {n: check(weight) for n, weight in (column_weights or {}).items()}
         self.loss = readonly(np.zeros((0, 0)) if self.is_open else _check_loss(loss))
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no table yet, and waits for the X that it is used with."""
+        """Whether it has no table yet: the X it is used with will define one."""
         return self.is_automatic or self.is_by_position
 
     @classmethod
     def of_symbols(cls, loss: FloatArray, *, of_cells: bool = False) -> Distortion:
-        """Return the distortion of a table with a row for some symbols only, all being labels.
+        """Return the distortion of a table with a column per label, and a row per symbol.
 
-        of_cells : whether even X itself, shown as its own symbol, is not what it was.
+        Not every label needs a row. of_cells : whether symbols are cells of rows.
         """
         distortion = cls()
         distortion.is_automatic, distortion.of_cells = False, of_cells
@@ -174,26 +170,24 @@ class Distortion(Utility):
 
     @classmethod
     def of_positions(cls, n_x: int) -> Distortion:
-        """Return the distortion of symbols in a row, each one step from the next."""
+        """Return the distortion ``|i - j|`` of symbols in order."""
         return cls.of_symbols(np.abs(np.subtract.outer(range(n_x), range(n_x))))
 
     def within(self, strata: IntArray) -> Distortion:
-        """Return the distortion where no symbol is read as one of another group."""
+        """Return the distortion in which no symbol is read as one of another stratum."""
         is_other = strata[:, None] != strata
         loss = self.loss + is_other * (1 + self.loss.max(initial=0.0))
         return Distortion.of_symbols(loss, of_cells=self.of_cells)
 
     def weights_of(self, columns: Sequence[Any], owner: str) -> list[float]:
-        """Return the weights of some columns; owner : whose columns they are."""
+        """Return the weight of each column; owner : the releasing class, for messages."""
         if unknown := [name for name in self.column_weights if name not in columns]:
-            told = (
-                f" names {unknown[0]!r}, which is not one of the columns that {owner} releases: "
-            )
-            raise ValueError(about("Distortion", "column_weights", told, f"{list(columns)}."))
+            listed = f" names {unknown[0]!r}, but {owner} releases only {list(columns)}."
+            raise ValueError(about("Distortion", "column_weights", listed))
         weights = [self.column_weights.get(name, 1.0) for name in columns]
         if not sum(weights):
-            told = " must not be zero for all columns: every value would be as good as another."
-            raise ValueError(about("Distortion", "column_weights", told))
+            zeros = " must not be zero for all columns."
+            raise ValueError(about("Distortion", "column_weights", zeros))
         return weights
 
     def __repr__(self) -> str:
@@ -208,7 +202,7 @@ class Distortion(Utility):
         return f"the closeness to the true values of {names}, beyond a blind guess"
 
     def value(self, points: Points) -> FloatArray:
-        n_parts = 1 + len(points) * len(self.loss) // _AT_ONCE
+        n_parts = 1 + len(points) * len(self.loss) // 5_000_000  # limits memory
         parts = np.array_split(np.arange(len(points)), n_parts)
         return np.concatenate([-self._losses(points[part]).min(axis=1) for part in parts])
 
@@ -245,7 +239,7 @@ class Distortion(Utility):
         return {"name": self.name, "loss": self.loss.tolist(), **cells}
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
-        """Return the loss, if it belongs to this X."""
+        """Return the loss, after checking that it has a row for each symbol of this X."""
         if len(p_x) != len(self.loss):
             requirement = f"a table with {len(p_x)} rows, one per symbol of X"
             raise ValueError(message("Distortion", "loss", requirement, self))
@@ -253,31 +247,29 @@ class Distortion(Utility):
 
 
 def _check_loss(loss: TableLike) -> FloatArray:
-    """Return a loss as an array, if it is one."""
+    """Check a table of losses, and return it as an array."""
+    requirement = "a square table of finite, nonnegative numbers, one row per symbol of X"
     try:
         table = np.array(loss, dtype=float)
     except (TypeError, ValueError) as error:
-        raise TypeError(message("Distortion", "loss", "a table of numbers", loss)) from error
-    if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
-        requirement = "a square table, with a row and a column for each symbol of X"
-        raise ValueError(message("Distortion", "loss", requirement, loss))
-    if not (np.isfinite(table).all() and (table >= 0).all()):
-        requirement = "a table of finite numbers that are not negative"
+        raise TypeError(message("Distortion", "loss", requirement, loss)) from error
+    is_square = table.ndim == 2 and table.shape[0] == table.shape[1] and table.size
+    if not (is_square and np.isfinite(table).all() and (table >= 0).all()):
         raise ValueError(message("Distortion", "loss", requirement, loss))
     if (wrong := np.flatnonzero(np.diag(table) > table.min(axis=1))).size:
-        told = " must be smallest on its diagonal: a symbol is best read as itself. In row "
-        row = f"{wrong[0]} another label has a smaller loss."
-        raise ValueError(about("Distortion", "loss", told, row))
+        smallest = " must be smallest on its diagonal: a symbol is best read as itself."
+        row = f" In row {wrong[0]} another label has a smaller loss."
+        raise ValueError(about("Distortion", "loss", smallest, row))
     return table
 
 
 class EachColumn(Utility):
     """The mean of ``I(X_j;Y) / H(X_j)`` over the columns X_j of a table whose symbols are cells.
 
-    With J a column drawn with a probability in proportion to 1 / H(X_j), it is ``I((J, X_J); Y)``
-    times a constant: a target, one of whose values is a column with a value.
+    With J a column drawn with probability proportional to 1 / H(X_j), it is ``I((J, X_J); Y)``
+    times a constant: the target is a pair of a column and its value.
 
-    p_vx : a stack of such tables, see `of_tables`; scale : that constant.
+    target : that pair, see `of_tables`; scale : the constant.
     """
 
     name: ClassVar[str] = "columns"
@@ -287,12 +279,12 @@ class EachColumn(Utility):
 
     @classmethod
     def of_tables(cls, tables: Sequence[FloatArray]) -> EachColumn:
-        """Return the utility for tables of counts, values (rows) by cells; one for each column."""
+        """Return the utility for a table of counts per column: values (rows) by cells."""
         shares = [table / table.sum() for table in tables]
         entropies = [float(entropy(share.sum(axis=1))) for share in shares]
         varied = [(share, h) for share, h in zip(shares, entropies, strict=True) if h > 0]
         if not varied:
-            raise ValueError("Every column of X is constant: there is nothing to keep.")
+            raise ValueError("Every column of X is constant: there is no information to keep.")
         stacked = np.vstack([share[share.any(axis=1)] / h for share, h in varied])
         return cls(Target(stacked), sum(1 / h for _, h in varied) / len(varied))
 

@@ -11,28 +11,28 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Points
 from ..joint import Joint
 
-# A utility below this, or a share of it below this, is rounding.
+# Utilities, and shares of a utility, below this are rounding.
 UTILITY_ROUNDING = 1e-12
 
-# If X itself has no more utility than a constant, up to this, there is none to keep.
+# If releasing X adds no more than this to the utility of a constant, there is none to keep.
 NO_UTILITY = 1e-13
 
-# The share of the largest utility that solvers may leave, unless they are given another: a
-# mechanism with no larger gap counts as optimal.
+# Default gap at which solvers stop, as a share of the largest utility: a mechanism with no larger
+# gap counts as optimal.
 DEFAULT_TOL = 1e-5
 
-# A bound below the utility of a mechanism by more than this is wrong; by less, it is rounding.
+# An upper bound may be below the utility of a mechanism by this much, from rounding.
 BOUND_TOLERANCE = 1e-9
 
 
 class Utility(ABC):
-    """A convex function u of the posterior of X; a mechanism is worth ``offset + sum q u(W)``.
+    """A convex function u of the posterior of X; a mechanism has ``offset + sum q u(W)``.
 
     Posteriors come as `skprivacy.solvers.Points`, which store their few positive entries.
 
     Examples
     --------
-    How often a draw from P(X|y) guesses X:
+    The chance that a draw from P(X|y) equals X:
 
     >>> from skprivacy import design_mechanism
     >>> from skprivacy.utilities import Utility
@@ -65,83 +65,83 @@ class Utility(ABC):
         """Return u of each of `points`."""
 
     def preference(self, points: Points) -> FloatArray:
-        """Return numbers from 0 down to -1 that decide between mixtures of equal utility."""
+        """Return numbers from -1 to 0 that break ties between mixtures of equal utility."""
         return np.zeros(len(points))
 
     @abstractmethod
     def slope(self, points: Points, n_x: int) -> FloatArray:
         """Return a gradient of u at each of `points`, of shape (n_points, n_x).
 
-        It need not be exact where u has none: it points the search for columns somewhere.
+        It need not be exact where u has none: it only guides the search for columns.
         """
 
     @abstractmethod
     def offset(self, p_x: FloatArray) -> float:
-        """Return the constant that ``sum q u(W)`` lacks to be the utility."""
+        """Return the utility minus ``sum q u(W)``, a constant."""
 
     @abstractmethod
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
-        """Return the utility of a channel, from its own floats."""
+        """Return the utility of a channel."""
 
     @abstractmethod
     def largest(self, p_x: FloatArray) -> float:
-        """Return the utility of releasing X itself: no mechanism has more."""
+        """Return the utility of releasing X itself, the largest possible."""
 
     def smallest(self, p_x: FloatArray) -> float:
-        """Return the utility of releasing nothing: no mechanism needs to have less."""
+        """Return the utility of releasing nothing."""
         return 0.0
 
     def least(self, p_x: FloatArray, strata: IntArray | None) -> float:
-        """Return the utility of releasing nothing, or nothing but the group of each symbol."""
+        """Return the utility of releasing nothing, or only the stratum of each symbol."""
         if strata is None:
             return self.smallest(p_x)
         beside = np.eye(strata.max() + 1)[strata]
         return self.of_channel(p_x, beside[:, beside.any(axis=0)])
 
     def of_identity(self, p_x: FloatArray) -> float:
-        """Return the utility of the symbols of X as they are: less than of X itself for cells."""
+        """Return the utility of unchanged symbols; less than `largest` if they are cells of X."""
         return self.of_channel(p_x, np.eye(len(p_x)))
 
     def span(self, p_x: FloatArray) -> float:
-        """Return how much more releasing X is worth than releasing nothing."""
+        """Return the difference in utility between releasing X and releasing nothing."""
         return self.largest(p_x) - self.smallest(p_x)
 
     def as_loss(self, n_x: int) -> tuple[FloatArray, float] | None:
         """Return (loss, constant) with ``u(W) = constant - min_l sum_x W_x loss(x, l)``, or None.
 
-        Such a utility needs one output for each label l at most.
+        Such a utility needs at most one output for each label l.
         """
         return None
 
     def given_sensitive(self, joint: Joint) -> float:
         """Return ``I(V;X|S)`` if the utility is an ``I(V;Y)``, else infinity.
 
-        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds what can be kept under a budget on average.
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds the utility under a budget on average.
         """
         return np.inf
 
     def traits(self, n_x: int) -> FloatArray:
-        """Return a matrix with a column per symbol of X: symbols with equal ones are as useful."""
+        """Return a matrix with a column per symbol of X; equal columns are equally useful."""
         return np.eye(n_x)
 
     def in_words(self, names: str) -> str:
-        """Return a noun for what is kept, as in "90% of ..."; names : of the columns of X."""
+        """Return a noun phrase that completes "90% of ..."; names : the columns of X."""
         return f"the utility of {names}, {self!r}"
 
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
-        """Return the utility for the remaining symbols of X, given as a mask or an index."""
+        """Return the utility for some symbols of X, given as a mask or an index."""
         return self
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
-        """Return the utility, or its figures if it must not be shipped with the data behind it."""
+        """Return the utility as it may be saved: only its values if its data is private."""
         return self
 
     def elsewhere(self) -> Utility:
-        """Return the utility to use under another joint."""
+        """Return the utility to use with another joint."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name and parameters, from which an equal object can be made."""
+        """Return the name and parameters, enough to create an equal object."""
         return {"name": self.name}
 
     def __eq__(self, other: object) -> bool:
@@ -152,9 +152,9 @@ class Utility(ABC):
 
 
 class Through(Utility):
-    """The utility of outputs that are drawn from K, itself an output drawn from X.
+    """The utility of outputs Y that depend on X only through K, an output of another channel.
 
-    utility : of outputs drawn from X; posteriors : P(X|k), a column for each symbol of K.
+    utility : the utility about X; posteriors : P(X|k), a column for each symbol of K.
     """
 
     def __init__(self, utility: Utility, posteriors: FloatArray) -> None:

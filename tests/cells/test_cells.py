@@ -33,7 +33,7 @@ from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
 from skprivacy.cells.models import read_models, write_models
 from skprivacy.cells.trees import _features
-from skprivacy.describing import at_most
+from skprivacy.describing.numbers import at_most
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.metrics import estimate_distribution
 

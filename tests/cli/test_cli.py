@@ -21,7 +21,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.describing import limit as limit_text
+from skprivacy.describing.numbers import limit as limit_text
 from skprivacy.fitting import learn as encode_and_design
 from skprivacy.fitting import tally
 from skprivacy.measures import KL
@@ -84,7 +84,7 @@ class TestSanitize:
         assert (released["bmi"] != patients["bmi"]).any()
         said, warned = capsys.readouterr()
         assert (
-            "out.csv: 442 rows; blood_pressure and bmi replaced, zip copied as it is, all other "
+            "out.csv: 442 rows; blood_pressure and bmi replaced, zip copied unchanged, all other "
             "columns left out." in said
         )
         assert said.splitlines()[1].startswith(
@@ -141,11 +141,11 @@ class TestSanitize:
         assert (
             "of the most exposed group from 46.8% to between 36.9% and 56.9%, at most, if" in said
         )
-        assert "Taken at face value, 88.5% of the rows have their own values:" in said
+        assert "Taken at face value, 88.5% of the rows have their true values:" in said
         dash = "\N{EN DASH}"
         assert f"  bmi                 88.5%{dash:>12}{dash:>13}            0.086" in said
         assert "Never released" not in said
-        assert "The swaps that concern most rows:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
+        assert "swaps:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
         assert "sex 1" not in said
         assert "sex 2" not in said
 
@@ -186,7 +186,7 @@ class TestSanitize:
         assert run("sanitize", "in.csv", "out.csv", *design) == 0
         said = capsys.readouterr().out
         assert "\n  n                     " in said
-        assert "\n  n, before it was cut  " in said
+        assert "\n  n, before binning  " in said
 
     def test_the_options_reach_the_design(self, patients, capsys):
         arguments = [
@@ -374,7 +374,7 @@ class TestConfidence:
         said = capsys.readouterr().out
         assert "in the population too (95% confidence)" in said
         found = re.search(
-            r"^For the rows alone \(--confidence none\), the same budget would keep (\S+)%; about "
+            r"^For these rows alone \(--confidence none\), the same budget would keep (\S+)%; about "
             r"([\d,]+) rows like these would keep (\d+)%\.$",
             said,
             re.MULTILINE,
@@ -415,7 +415,9 @@ class TestConfidence:
         assert run("demo", "here", *ALONE) == 0
         said, warned = capsys.readouterr()
         assert "warning: --epsilon holds for these rows only" in warned
-        assert "Without --confidence none it holds for the population too" in said
+        assert "Without --confidence none, it holds for the population too" in " ".join(
+            said.split()
+        )
         assert said.endswith("--epsilon 0.02 --confidence none\n")
         assert "CAUTION: Moderate protection of sex, in these rows only" in " ".join(said.split())
 
@@ -640,7 +642,7 @@ class TestOtherCommands:
         assert run(*curve, "--utility", "target") == 1
         assert "--utility target needs --target" in capsys.readouterr().err
         assert run(*curve, "--utility", "guess", "--target", "blood_pressure") == 1
-        assert "--target says what is kept: leave out --utility guess." in capsys.readouterr().err
+        assert ": leave out --utility guess." in capsys.readouterr().err
 
     def test_solvers_are_told_their_own_options_only(self, patients, capsys):
         curve = ["curve", "patients.csv", *DESIGN, *ALONE, "--epsilons", "0.01"]
@@ -965,11 +967,11 @@ class TestErrors:
             (["patients.csv", "x.xls"], "'x.xls' has no suffix of a kind of table"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
             (["patients.csv", "x.csv", "--purpose", "a study"], "name its file with --report"),
-            (["patients.csv", "-", "--json"], "--json prints to the standard output"),
-            (["patients.csv", "x.csv", "--report", "-"], "must be a file of its own"),
+            (["patients.csv", "-", "--json"], "--json prints to standard output"),
+            (["patients.csv", "x.csv", "--report", "-"], "must be a separate file"),
             (
                 ["patients.csv", "x.csv", "--save-mechanism", "patients.csv", "--force"],
-                "must be a file of its own",
+                "must be a separate file",
             ),
             (["patients.csv", "x.csv", "--delimiter", ";"], "is that the delimiter"),
             (["patients.csv", "x.csv", "--smoothing", 1], "--smoothing needs --confidence none:"),
@@ -989,7 +991,7 @@ class TestErrors:
         assert run("sanitize", "people.csv", "x.csv", *arguments) == 1
         said = capsys.readouterr().err
         assert "Anna" not in said
-        assert "if its first line is a row, and not a header, use --no-header" in said
+        assert "use --no-header" in said
         assert run("sanitize", "people.csv", "x.csv", *arguments, "--no-header") == 1
         assert "It has the columns 'c1', 'c2', 'c3'." in capsys.readouterr().err
 

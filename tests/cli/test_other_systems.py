@@ -120,7 +120,7 @@ class TestOnWindows:
 
     def test_a_key_is_not_said_to_be_secret_where_nobody_knows(self, capsys):
         run("key", "secret.key")
-        assert "a new key, which whoever may read the files of its folder can read" in (
+        assert "a new key, which everybody who can read files in its folder can read" in (
             capsys.readouterr().out
         )
         Path("secret.key").chmod(0o644)

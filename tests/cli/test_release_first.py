@@ -126,7 +126,7 @@ class TestWithoutAttackers:
 
     def test_otherwise_they_do(self, patients):
         assert sanitize(*REPORT) == 0
-        assert "models were trained to guess sex" in Path("r.html").read_text(encoding="utf-8")
+        assert "Models were trained to guess sex" in Path("r.html").read_text(encoding="utf-8")
 
 
 class TestKilledRuns:

@@ -152,7 +152,7 @@ class TestBesideTheVerdict:
             )
             assert "already know" not in fitted.summary_.lead()
             text = str(PrivacyReport.from_estimator(fitted, with_curve=False))
-            assert "already know a released column" in " ".join(text.split())
+            assert "already knows a released column" in " ".join(text.split())
 
     def test_of_cells_it_is_not_known(self, rows):
         options = {"sensitive": "s", "columns": ["x1", "n"], "alphabet": "cells"}

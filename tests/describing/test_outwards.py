@@ -10,7 +10,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer, design_mechanism
 from skprivacy.cli.demo import _lines
 from skprivacy.cli.messages import as_option
-from skprivacy.describing import at_most, limit, rounded_down
+from skprivacy.describing.numbers import at_most, limit, rounded_down
 from skprivacy.repetition import repeated_release_leakage
 
 SEEDS = range(12)

@@ -11,7 +11,8 @@ import pytest
 from example_tables import funnel, people, quiet_fit
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, design_mechanism
-from skprivacy.describing import Range, limit, never_released, shown
+from skprivacy.describing.face_value import never_released
+from skprivacy.describing.numbers import Range, limit, shown
 from skprivacy.metrics import population_leakage
 
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
@@ -67,7 +68,7 @@ class TestExposure:
     def test_a_rare_group_is_mentioned(self):
         # kl 0.02 lets 1% become 3.6%.
         joint = np.array([0.01, 0.45, 0.54])[:, None] * np.array([0.3, 0.7])
-        assert "a group of 1.0% to 3.6%" in secret_of(joint).exposure()
+        assert "group from 1.0% to 3.6%" in secret_of(joint).exposure()
 
     def test_of_two_groups_the_rarer_one_is_named(self):
         joint = np.array([0.9, 0.1])[:, None] * np.array([0.3, 0.7])

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skprivacy import ReleaseSummary, design_mechanism
-from skprivacy.describing import LEVELS, Range, limit, rounded_up, verdict_of
+from skprivacy.describing.numbers import Range, limit, rounded_up
+from skprivacy.describing.verdict import LEVELS, verdict_of
 from skprivacy.measures import Measure
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]

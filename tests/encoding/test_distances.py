@@ -111,7 +111,7 @@ def test_weights_that_make_no_sense(rows):
     def fit(**weights):
         return funnel(utility=Distortion("auto", column_weights=weights)).fit(rows)
 
-    with pytest.raises(ValueError, match="'column_weights' .* names 'age', which is not one of the columns"):  # fmt: skip
+    with pytest.raises(ValueError, match="'column_weights' .* names 'age'"):  # fmt: skip
         fit(age=2.0)
     with pytest.raises(ValueError, match="'column_weights' .* must not be zero for all columns"):
         fit(band=0.0)

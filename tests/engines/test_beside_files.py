@@ -58,7 +58,7 @@ def test_the_command_line(rows, capsys):
     asked = ["sanitize", "rows.csv", "out.csv", *design, "--save-mechanism", "m.json", *alone]
     assert main(asked) == 0
     said = capsys.readouterr().out
-    assert "band replaced, paid published beside it, under the same budget, all other" in said
+    assert "band replaced, paid published unchanged under the same budget, all other" in said
     assert pd.read_csv("out.csv")["paid"].equals(
         rows["paid"].astype(pd.read_csv("out.csv")["paid"].dtype)
     )

@@ -310,10 +310,10 @@ class TestCommands:
         os.chmod("secret.key", mode)
         assert run("sanitize", "in.csv", "1.csv", *DESIGN, *OPTIONS) == 0
         warned = capsys.readouterr().err
-        assert warned.count("secret.key is open to other users") == 1
+        assert warned.count("secret.key can be read by other users") == 1
         os.chmod("secret.key", 0o400)
         assert run("sanitize", "in.csv", "2.csv", *DESIGN, *OPTIONS) == 0
-        assert "open to other users" not in capsys.readouterr().err
+        assert "other users" not in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("content", "is_key"),
@@ -336,7 +336,7 @@ class TestCommands:
         options = ["--record-ids", "id", "--key-file", "own.key"]
         assert run("sanitize", "in.csv", "1.csv", *DESIGN, *options) == (not is_key)
         error = capsys.readouterr().err
-        assert ("own.key does not hold a key: it needs an even number" in error) == (not is_key)
+        assert ("own.key does not hold a key" in error) == (not is_key)
         assert "hunter2" not in error
 
     @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ class TestAfterwards:
         fitted = funnel(remainder=["size"]).fit(rows)
         text = str(PrivacyReport.from_estimator(fitted, rows))
         assert "paid, as published, under the same budget" in text
-        assert "size, outside of the guarantee" in text
+        assert "size, not covered by the guarantee" in text
         released = fitted.transform(rows)[["band", "paid"]]
         figures = audit(released, rows["sex"], mechanism=fitted, cv=2)
         assert figures["bayes_accuracy"].notna().all()

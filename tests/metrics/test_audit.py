@@ -287,10 +287,8 @@ class TestAudit:
         best = table.set_index("attacked")["advantage"]
         assert best["released and remainder"] < best["remainder: club"] - 0.2
         (note,) = [note for note in table.attrs["notes"] if note.startswith("Together")]
-        assert (
-            f'counts as +{100 * best["released"]:.1f} points, the advantage of "released"' in note
-        )
-        assert f"not as the {100 * best['released and remainder']:+.1f} points" in note
+        assert f'+{100 * best["released"]:.1f} points, the advantage of "released"' in note
+        assert f"{100 * best['released and remainder']:+.1f} points" in note
 
     def test_figures_that_mean_what_they_say_need_no_word(self):
         frame = people()

@@ -15,7 +15,7 @@ from example_tables import funnel, people, quiet_fit
 
 import skprivacy
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, TreeCells, design_mechanism
-from skprivacy.describing import limit
+from skprivacy.describing.numbers import limit
 from skprivacy.fitting.fitted_estimator import fitted_of, settings_of
 from skprivacy.measures import KL, AlphaLift
 from skprivacy.metrics import population_leakage
@@ -112,9 +112,9 @@ class TestText:
             "measure of leakage kl, per output",
             "not differential privacy",
             "certified gap",
-            f"right about sex in {mechanism.attacker_accuracy:.1%} of the rows; a blind guess is "
+            f"sex correctly in {mechanism.attacker_accuracy:.1%} of the rows; a blind guess is "
             f"right in 52.2%. That is {100 * mechanism.attacker_advantage:.2f} points more; the "
-            f"budget alone allows at most",
+            f"budget allows at most",
             "worst released value, in nats",
             "population, 95% limit",
             "remainder: zip",
@@ -140,7 +140,7 @@ class TestText:
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
         assert "band and zip released" in text
         assert "average over all released values" in text
-        assert "of what band and zip tells about the target" in text
+        assert "of the information in band and zip about the target" in text
         assert "made coarser, without noise" in text
 
     def test_sensitive_features_beside_the_frame(self):
@@ -187,7 +187,7 @@ class TestText:
             "- Fill in the purpose and the recipient under 'Signatures'. - Sign under",
             "population, 90% limit",
             f"0.1 {transformer.mechanism_.max_leakage:.4g} {limit(limits.max_leakage)}",
-            "The certified gap is for the rows alone",
+            "The certified gap is for these rows alone",
             "about the population the rows were drawn from, independently",
             "confidence 0.9 ",
         ):
@@ -200,7 +200,7 @@ class TestText:
         transformer = quiet_fit(funnel(2.0), people(900), sample_weight=weights)
         text = flat(PrivacyReport.from_estimator(transformer))
         limits = population_leakage(transformer)
-        assert f"900 rows, as good as {limits.n_samples} equally weighted ones" in text
+        assert f"900 rows, worth {limits.n_samples} equally weighted ones" in text
         assert limit(limits.max_leakage) in text
 
     def test_the_curve_is_as_sure_as_the_release(self):
@@ -287,7 +287,7 @@ class TestText:
 # What a privacy officer asks, and what of the report answers it.
 QUESTIONS = {
     "Was the promise kept, for these rows and beyond them?": [
-        r"it may reveal up to [\d.]+ about sex \(95% confidence\), above the budget of 0\.01\.",
+        r"up to [\d.]+ may leak about sex \(95% confidence\), above the budget of 0\.01\.",
         "for these rows only",
     ],
     "What do I have to do now?": [
@@ -300,17 +300,16 @@ QUESTIONS = {
     ],
     "What became of each column?": [
         "protected sex: 2 groups, left out randomised band: 5 symbols, 5 released values beside "
-        "none copied zip, outside of the guarantee dropped none",
+        "none copied zip, not covered by the guarantee dropped none",
         r"these copied columns leak more about sex than the budget allows: zip \([\d.]+\)\.",
     ],
     "What can somebody learn about one person, at worst?": [
-        "Whoever sees a released value can move the probability of 'f' from 47.8% to between "
-        "40.7% and 55.0%, at most",
+        "can move the probability of 'f' from 47.8% to between 40.7% and 55.0%, at most",
         "The released value that reveals most in the rows is 'a'",
     ],
     "Has anybody tried to break it?": [
-        "models were trained to guess sex on parts of 1,500 rows",
-        r"They are not the best possible attacker, who is right in [\d.]+% of the rows",
+        "Models were trained to guess sex on parts of 1,500 rows",
+        r"The best possible attacker is right in [\d.]+% of the rows",
         r"released [\d.]+% 51\.\d% [+-][\d.]+ points gradient boosting",
     ],
     "Does anybody stand out, in a small group or by a rare value?": [
@@ -324,10 +323,10 @@ QUESTIONS = {
         r"band: a 43\.\d% \d+ d band: ",
     ],
     "What may the recipient do with it, and what not?": [
-        "May conclude: - How the values of band are spread over many rows",
+        "May conclude: - How the values of band are distributed over many rows",
         r"May not conclude: - Which sex a single person has: no released value moves the probability of a "
         r"group by more than [\d.]+ points\.",
-        "That the release is anonymous. It is sex that is protected, and nothing else",
+        "That the release is anonymous. It protects sex, and nothing else",
     ],
     "Who gets it, what for, and who is responsible?": [
         "Purpose: A <b>study</b> of bands. Recipient: Example & Sons.",
@@ -351,14 +350,14 @@ class TestSigning:
         assert "people &lt;2&gt;.csv" in page
         assert "A &lt;b&gt;study&lt;/b&gt; of bands" in page
         assert "The board knows." in page
-        assert "whoever knows all of the input but one value" in said
+        assert "all of the input except one value" in said
 
     def test_without_files_nothing_is_hashed(self):
         handover = Handover(n_rows_out=5, purpose=" \n", recipient="x")
         table = handover.files("7 rows").cells[""]
         assert table.to_dict() == {
-            "input": "no file is named: 7 rows",
-            "output": "no file is named: 5 rows",
+            "input": "not named: 7 rows",
+            "output": "not named: 5 rows",
         }
         assert "fingerprint" not in " ".join(handover.notes("sex"))
         assert handover.in_short() == ["Recipient: x."]
@@ -366,7 +365,7 @@ class TestSigning:
         assert handover.signatures(may_sign=False).tables == []
         first, _ = handover.signatures(may_sign=True).tables
         assert first.cells[""].to_dict() == {
-            "output": "no file is named",
+            "output": "not named",
             "purpose": BLANK,
             "recipient": "x",
         }
@@ -413,7 +412,7 @@ class TestSigning:
         pooled = quiet_fit(funnel(min_frequency=5), frame)
         text = as_text("", [small_numbers(fitted_of(pooled), "sex", pooled.fidelity_.pooled)])
         assert re.search(r"band +0 +2 +2 +7$", text, re.MULTILINE)
-        assert "0.8% of the rows have rare values, which are pooled." in text
+        assert "0.8% of the rows have values that are pooled." in text
         assert re.search("symbol +3 rows", text)
 
     def test_values_that_vanish_are_named_unless_they_are_rare(self):

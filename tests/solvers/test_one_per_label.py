@@ -12,6 +12,7 @@ from skprivacy.measures import L1, AlphaLift, Lip, get_measure
 from skprivacy.releasing.output_names import named_outputs
 from skprivacy.solvers import DesignTask, OnePerLabelSolver, one_per_label
 from skprivacy.solvers.label_program import (
+    LabelTask,
     MixedFacets,
     RelativeLeakage,
     SmoothedDual,
@@ -170,7 +171,8 @@ def test_the_slope_of_the_smoothed_dual(measure, tangents, on_average):
     task = DesignTask.checked("test", a_joint(3, (3, 6)), [], measure, "average", "guess")
     problem = Problem(task)
     leakage = RelativeLeakage(problem.leakage, 0.02)
-    dual = SmoothedDual(tangents(leakage), problem.p_x, 1 - np.eye(6), 0.7, on_average)
+    task = LabelTask(problem.p_x, 1 - np.eye(6), on_average)
+    dual = SmoothedDual(task, tangents(leakage), 0.7, None)
     at = dual._at + np.random.default_rng(0).normal(scale=0.03, size=len(dual._at))
     value, slope = dual._objective(at, 0.05)
     steps = 1e-6 * np.eye(len(at))

@@ -190,7 +190,7 @@ class TestBadInput:
             design_mechanism(self.each, budgets)
 
     def test_budgets_of_one_table(self):
-        with pytest.raises(TypeError, match="a number where there is one table"):
+        with pytest.raises(TypeError, match="'epsilon' parameter .* a number"):
             design_mechanism(self.each["s0"], {"s0": 0.1})
 
     def test_marginals_that_disagree(self):
@@ -204,7 +204,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("solver", ["watchdog", "randomized_response"])
     def test_a_solver_that_cannot_says_so(self, solver):
-        with pytest.raises(ValueError, match=f"{solver!r} cannot share a budget"):
+        with pytest.raises(
+            ValueError, match=f"{solver!r} .* scope='average' with several secrets"
+        ):
             design_mechanism(self.each, {"s0": 1e-3, "s1": 1e-3}, scope="average", solver=solver)
         with pytest.raises(ValueError, match="needs a single secret"):
             design_mechanism(

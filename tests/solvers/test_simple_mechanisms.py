@@ -148,7 +148,7 @@ class TestBestPartition:
 
     def test_says_what_to_do_with_many_symbols(self):
         joint = np.random.default_rng(0).random((2, 11))
-        match = "has 11 symbols: more than max_symbols=10. Pool .*'subset_merging'.* raise max_sym"
+        match = "11 symbols, more than max_symbols=10. Pool .*'subset_merging'.* raise max_symbols"
         with pytest.raises(SolverError, match=match):
             design_mechanism(joint, 0.1, solver="best_partition")
         with pytest.raises(ValueError, match="'max_symbols' .* Got 0 "):
@@ -265,7 +265,7 @@ class TestChi2Design:
     @pytest.mark.parametrize(
         ("joint", "options", "error", "text"),
         [
-            (EXAMPLE_1, {"epsilon": 0.0781}, SolverError, r"at most 0.0780076 .* Got 0\.0781"),
+            (EXAMPLE_1, {"epsilon": 0.0781}, SolverError, r"at most 0.0780076.* Got 0\.0781"),
             (np.ones((2, 3)) + np.eye(2, 3), {}, SolverError, "invertible .* Got 2 x 3 of rank 2"),
             ([[3, 2, 1], [1, 2, 3], [2, 2, 2]], {}, SolverError, "Got 3 x 3 of rank 2"),
             (EXAMPLE_1, {"measure": "kl"}, ValueError, "'chi2_design' needs measure='chi2'"),

@@ -79,6 +79,7 @@ class TestFrames:
         out = transformer.transform(pl.from_pandas(table[["education"]]))
         assert out["education"].to_list() == transformer.transform(table)["education"].tolist()
 
+    @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
     def test_whole_numbers_that_no_integer_holds_stay_floats(self):
         table = pd.DataFrame({"s": [0, 1] * 50, "x": [0, 1, 1, 2] * 25, "kept": 1.0})
         funnel = PrivacyFunnelTransformer(0.2, sensitive="s", columns="x", remainder=["kept"])
