@@ -15,9 +15,9 @@ class SolverError(RuntimeError):
     >>> try:
     ...     mechanism = design_mechanism(joint, 0.01, solver="best_partition")
     ... except SolverError as error:
-    ...     print(str(error)[:79])
+    ...     print(str(error)[:71])
     ...     mechanism = design_mechanism(joint, 0.01, solver="subset_merging")
-    The solver 'best_partition' examines every partition of X, which has 12 symbols
+    The solver 'best_partition' cannot examine all partitions of 12 symbols
     >>> mechanism.solver
     'subset_merging'
     """
