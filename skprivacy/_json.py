@@ -1,4 +1,4 @@
-"""JSON documents of the package, and the labels of symbols in them, without loss."""
+"""JSON documents of the package, and labels of symbols as JSON values without loss."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,38 +17,35 @@ import pandas as pd
 
 from ._typing import BoolArray, FloatArray, IntArray, Labels
 
-# Raised whenever a document gets other keys or another meaning.
+# Increased whenever keys or their meaning change.
 VERSION = 4
 
-# Integers that fit into 64 bits, signed or not: no column of a table can hold others.
-_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
-
-# What `isoformat` writes, and names of time zones. pandas accepts much more: "now", or a file.
+# The formats of `isoformat`, and names of time zones. pandas accepts much more: "now", or a file.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 _DURATION = re.compile(r"P-?\d+DT\d+H\d+M\d+(\.\d+)?S", re.ASCII)
 _ZONE = re.compile(r"(?!dateutil)\w[\w/+:-]*", re.ASCII)
 
 
 def schema(kind: str) -> str:
-    """Return the name of a kind of document."""
+    """Return the schema of a kind of document."""
     return f"skprivacy.{kind}"
 
 
 def write_document(kind: str, content: dict[str, Any], indent: int | None) -> str:
     """Return the text of a document of some kind, with its format version and a checksum."""
     header: dict[str, Any] = {"schema": schema(kind), "version": VERSION}
-    told = checksum(header | content)
-    return json.dumps(header | {"checksum": told} | content, allow_nan=False, indent=indent)
+    header["checksum"] = checksum(header | content)
+    return json.dumps(header | content, allow_nan=False, indent=indent)
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """Return the SHA-256 of a document: of what it says, not of how it is indented."""
+    """Return the SHA-256 of the content of a document, whatever its indentation."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is a text that every file can hold: no half of a surrogate pair."""
+    """Whether a value is a text that UTF-8 can encode: without half of a surrogate pair."""
     if type(value) is not str:
         return False
     try:
@@ -58,7 +56,7 @@ def is_text(value: object) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Whether a text may be the name of a time zone, and not of a file to pandas."""
+    """Whether a text may be the name of a time zone, which pandas does not take for a file."""
     return _ZONE.fullmatch(name) is not None
 
 
@@ -78,7 +76,7 @@ def encode_label(label: Any) -> Any:
         return {"missing": repr(label)}
     if isinstance(label, float) and not math.isfinite(label):
         return {"float": repr(float(label))}
-    is_integer = type(label) is int and _LEAST_INTEGER <= label <= _LARGEST_INTEGER
+    is_integer = type(label) is int and -(2**63) <= label < 2**64  # as columns can hold
     if label is None or type(label) in (bool, float) or is_text(label) or is_integer:
         return label
     if isinstance(label, tuple):
@@ -94,17 +92,16 @@ def encode_label(label: Any) -> Any:
     if isinstance(label, pd.Interval):
         ends = [encode_label(label.left), encode_label(label.right)]
         return {"interval": ends, "closed": label.closed}
-    told = f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. Rename "
-    raise TypeError(told + "it to a string, a number of 64 bits, a date or a tuple of these.")
+    raise TypeError(
+        f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. Rename it "
+        f"to a string, a number of 64 bits, a date or a tuple of these."
+    )
 
 
 def _zone_name(moment: pd.Timestamp) -> str:
-    name = str(moment.tz)
-    try:
-        if moment.tz_convert(name) == moment:
-            return name
-    except (KeyError, ValueError):
-        pass
+    with suppress(KeyError, ValueError):
+        if moment.tz_convert(str(moment.tz)) == moment:
+            return str(moment.tz)
     raise TypeError(f"The time zone of the label {moment!r} has no name that JSON could hold.")
 
 
@@ -120,7 +117,7 @@ def decode_label(value: object) -> Any:
 
 
 def _decoded(value: object) -> Any:
-    """Return a label from whatever resembles one."""
+    """Return the label that a JSON value stands for, unchecked."""
     match value:
         case {"missing": "NaT"}:
             return pd.NaT
@@ -145,16 +142,16 @@ def _decoded(value: object) -> Any:
 
 
 def label_key(label: object) -> str:
-    """Return a hashable key that equal labels share, missing ones too."""
+    """Return a hashable key that is the same for equal labels, even missing ones."""
     try:
         return json.dumps(encode_label(label))
     except TypeError:
         return repr(label)
 
 
-# Reading JSON that anybody may have edited: errors say where it is wrong. ------------------------
+# Reading JSON that may have been edited: errors name the place. ----------------------------------
 #
-# A document is read as a `Place`, and a format is described by what its places must be::
+# A document is read as a `Place`, and a format is described by the values at its places::
 #
 #     part = place.keys("output", "released", "edges", "symbols")
 #     output = part["output"].text("label", "symbol")
@@ -162,31 +159,31 @@ def label_key(label: object) -> str:
 #     edges = part["edges"].optional(lambda edges: edges.numbers(None, low=0))
 #     symbols = part["symbols"].integers(len(released), low=0, high=9)
 #
-# Whatever is not as described is a ValueError such as "The JSON text of this mechanism is
-# malformed: channel[2][1] must be a finite number of at least 0. Got -1 instead." Relations
-# between parts are checked by `require` and `different`, and `making` adds the place to the errors
-# of a constructor. Values of S are read through `secret`, and appear in no message.
+# Anything else is a ValueError such as "The JSON text of this mechanism is malformed:
+# channel[2][1] must be a finite number of at least 0. Got -1 instead." Relations between parts are
+# checked by `require` and `different`, and `making` adds the place to the errors of a constructor.
+# Values of S are read through `secret`, and appear in no message.
 
 
 T = TypeVar("T")
 
-# Far more than any document has, and far less than what Python recurses into.
+# Levels of nesting: far more than any document has, and far fewer than Python can recurse into.
 _DEEPEST = 64
 
-# Everything but the brackets of a JSON text; its last closing quote may be missing.
-_NO_BRACKETS = re.compile(r'"(?:[^"\\]+|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
+# Brackets, and texts, which may hold brackets; the last closing quote may be missing.
+_BRACKETS = re.compile(r'"(?:[^"\\]+|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 # An integer of more digits may be too large for a float.
 _MOST_DIGITS = 300
 
-_LONGEST = 80  # of a value or key in a message
+_LONGEST = 80  # characters of a value or key in a message
 
 
 class Place:
-    """A value in a document, and where it is.
+    """A value in a document, and its path.
 
-    value : what JSON says there; path : such as ``columns[0].values[3]``, empty for the document;
-    kind : of the document; is_secret : whether messages must not show the value.
+    path : such as ``columns[0].values[3]``, empty for the document; kind : of the document;
+    is_secret : whether messages must not show the value.
     """
 
     __slots__ = ("is_secret", "kind", "path", "value")
@@ -207,19 +204,19 @@ class Place:
         """Return the place with its value kept out of messages."""
         return Place(self.value, self.kind, self.path, is_secret=True)
 
-    # What is wrong.
+    # Errors.
 
     def malformed(self, sentence: str) -> ValueError:
         """Return an error about the document."""
         return ValueError(f"The JSON text of this {self.kind} is malformed: {sentence}")
 
     def wrong(self, requirement: str) -> ValueError:
-        """Return an error that says what must be here."""
+        """Return an error about the value at this place."""
         where = self.path or "the document"
         return self.malformed(f"{where} must be {requirement}. Got {self.shown()} instead.")
 
     def shown(self) -> str:
-        """Return the value for a message; of a list or an object, only what it is."""
+        """Return the value for a message; for a list or an object, only its type."""
         if isinstance(self.value, list):
             return f"a list of {len(self.value)}"
         if self.is_secret or isinstance(self.value, dict):
@@ -228,7 +225,7 @@ class Place:
         return _short(json.dumps(self.value))
 
     def require(self, holds: bool | BoolArray, requirement: str) -> None:
-        """Refuse the value, or the first of its cells for which `holds` is false."""
+        """Raise an error about the value, or its first cell for which `holds` is false."""
         if not np.all(holds):
             place = self
             for step in np.argwhere(~np.atleast_1d(holds))[0][: np.ndim(holds)]:
@@ -236,20 +233,20 @@ class Place:
             raise place.wrong(requirement)
 
     def different(self, keys: Iterable[Hashable], what: str) -> None:
-        """Refuse a list in which an entry has the key of an earlier one."""
+        """Raise an error if an entry of a list has the key of an earlier one."""
         index = pd.Index(list(keys), dtype=object, tupleize_cols=False)
         self.require(~index.duplicated(), f"{what} that is not in the list already")
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Add this place to the error if an object cannot be made from the values here."""
+        """Add this place to errors in the block."""
         try:
             with np.errstate(all="ignore"):
                 yield
         except (TypeError, ValueError, ArithmeticError) as error:
             raise self.malformed(f"{self.path}: {error}".removeprefix(": ")) from error
 
-    # What is here.
+    # Values.
 
     def keys(self, *names: str) -> dict[str, Place]:
         """Return the places in an object that has these keys and no others."""
@@ -395,31 +392,28 @@ def _short(text: str) -> str:
 
 
 def read_document(text: str, kind: str) -> Place:
-    """Return the content of a document of some kind, without its header.
-
-    Its version is one that we read, and it is as it was written: no key appears twice, and its
-    checksum matches.
-    """
+    """Return the content of a document without its header, after checking version and checksum."""
     place = Place(_parsed(text, kind), kind)
     content = place.value
     if not isinstance(content, dict) or content.get("schema") != schema(kind):
         raise ValueError(f"This is not the JSON text of a {kind}: no schema {schema(kind)!r}.")
     version = content.get("version")
     if type(version) is not int or version != VERSION:
-        has = f"This {kind} has format version {Place(version, kind).shown()}"
-        reads = f"; this version of skprivacy reads version {VERSION}"
-        if type(version) is not int or version < 1:
-            raise ValueError(f"{has}{reads}.")
-        if version > VERSION:
-            raise ValueError(f"{has}{reads}: update skprivacy.")
-        again = "write it again with to_json or --save-mechanism"
-        raise ValueError(f"{has}, which this version of skprivacy does not read: {again}.")
+        advice = ""
+        if type(version) is int and version > 0:
+            again = "write it again with to_json or --save-mechanism"
+            advice = f": {'update skprivacy' if version > VERSION else again}"
+        raise ValueError(
+            f"This {kind} has format version {Place(version, kind).shown()}; this version of "
+            f"skprivacy reads version {VERSION}{advice}."
+        )
     if "checksum" not in content:
         raise place.malformed("checksum is missing.")
-    told = content.pop("checksum")
-    if told != checksum(content):
-        said = f"The content of this {kind} does not match its checksum: it was changed or "
-        raise ValueError(said + "damaged after it was written. Get the original.")
+    if content.pop("checksum") != checksum(content):
+        raise ValueError(
+            f"The content of this {kind} does not match its checksum: it was changed or damaged "
+            f"after it was written. Get the original."
+        )
     del content["schema"], content["version"]
     return place
 
@@ -429,41 +423,24 @@ def _parsed(text: str, kind: str) -> Any:
     is_not = f"This is not the JSON text of a {kind}:"
     if not isinstance(text, str):
         raise ValueError(f"{is_not} it is not a str, but {type(text).__name__}.")
-    repeated: list[dict[str, Any]] = []
 
     def as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(pairs)
         if len(content) < len(pairs):
-            repeated.append(content)
+            counts = Counter(key for key, _ in pairs)
+            repeated = next(key for key, count in counts.items() if count > 1)
+            raise ValueError(
+                f"{is_not} an object has the key {_short(json.dumps(repeated))} twice."
+            )
         return content
 
     try:
-        # Lists nested too deep would let Python run out of stack.
-        if np.cumsum(_opened(_NO_BRACKETS.sub("", text))).max(initial=0) > _DEEPEST:
-            aligned = _NO_BRACKETS.sub(lambda found: " " * len(found[0]), text)
-            position = int(np.argmax(np.cumsum(_opened(aligned)) > _DEEPEST))
-            raise json.JSONDecodeError(f"More than {_DEEPEST} levels", text, position)
+        level = 0
+        for found in _BRACKETS.finditer(text):
+            level += (found[0] in "[{") - (found[0] in "]}")
+            if level > _DEEPEST:
+                raise json.JSONDecodeError(f"More than {_DEEPEST} levels", text, found.start())
         as_number = lambda digits: (int if len(digits) <= _MOST_DIGITS else float)(digits)  # noqa: E731
-        content = json.loads(text, object_pairs_hook=as_dict, parse_int=as_number)
+        return json.loads(text, object_pairs_hook=as_dict, parse_int=as_number)
     except json.JSONDecodeError as error:
         raise ValueError(f"{is_not} {error}.") from error
-    for place in _objects(Place(content, kind)) if repeated else ():
-        if place.value is repeated[0]:
-            raise place.wrong("an object without repeated keys")
-    return content
-
-
-def _opened(brackets: str) -> IntArray:
-    """Return 1 for each bracket that opens, -1 for each that closes."""
-    letters = np.frombuffer(brackets.encode(), dtype=np.uint8)
-    return np.isin(letters, list(b"[{")).astype(np.intp) - np.isin(letters, list(b"]}"))
-
-
-def _objects(place: Place) -> Iterator[Place]:
-    """Yield the objects in a document."""
-    is_object = isinstance(place.value, dict)
-    if is_object:
-        yield place
-    for step in place.value if is_object else range(len(place.value)):
-        if isinstance(place.value[step], dict | list):
-            yield from _objects(place[step])

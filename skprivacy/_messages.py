@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
+from ast import literal_eval
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -162,24 +163,27 @@ class Message(str):
         return self
 
     @classmethod
-    def of(cls, template: str, **fields: Any) -> Self:
-        """Return a template with its fields filled in.
+    def of(cls, template: str, **values: object) -> Self:
+        """Return a message by a template.
 
-        A field that is not given is the parameter of that name; {S} and {X} are what formulas call
-        the sensitive and the released columns.
+        ``{name}`` is one of the values, S, X, or else a parameter; ``{name=value}`` is a setting.
 
-        >>> Message.of("{columns} names {column!r}, which {why}.", column="age", why="is missing")
-        "columns names 'age', which is missing."
+        >>> Message.of("{column!r}: set {alphabet='cells'}, or mend {columns}.", column=7)
+        "7: set alphabet='cells', or mend columns."
         """
+        values = {"S": SENSITIVE, "X": RELEASED, **values}
         parts: list[str | Mention] = []
         for text, name, form, conversion in Formatter().parse(template):
             parts.append(text)
             if name is None:
                 continue
-            value = fields.get(name, {"S": SENSITIVE, "X": RELEASED}.get(name, Named(name)))
-            if not isinstance(value, Mention | Message):
-                value = format(repr(value) if conversion == "r" else value, form or "")
-            parts.append(value)
+            parameter, is_setting, value = name.partition("=")
+            if is_setting:
+                parts.append(Setting(parameter, literal_eval(value)))
+            elif isinstance(part := values.get(name, Named(name)), Mention | Message):
+                parts.append(part)
+            else:
+                parts.append(format(repr(part) if conversion == "r" else part, form or ""))
         return cls(*parts)
 
     def __reduce__(self) -> tuple[type[Self], tuple[str | Mention, ...]]:

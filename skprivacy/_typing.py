@@ -10,7 +10,7 @@ import pandas as pd
 
 Scope: TypeAlias = Literal["per_output", "average"]
 
-# Also what numpy returns for an array without axes: a scalar with nearly the same methods.
+# Also numpy scalars, which numpy returns for an array without axes.
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.integer]
 BoolArray: TypeAlias = npt.NDArray[np.bool]
@@ -18,7 +18,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool]
 # Counts of rows are whole numbers, unless the rows have weights.
 CountArray: TypeAlias = IntArray | FloatArray
 
-# A table: of probabilities or counts, where a DataFrame has the names of symbols; or of rows.
+# A table of rows, or of probabilities or counts, where a DataFrame has the names of symbols.
 # Frames of polars and pyarrow are array-like.
 TableLike: TypeAlias = npt.ArrayLike | pd.DataFrame
 
@@ -30,7 +30,7 @@ NamedColumns: TypeAlias = dict[Any, pd.Series]
 
 Labels: TypeAlias = tuple[Hashable, ...]
 
-# Where reproducible noise comes from; None: the noise is not reproducible.
+# The seed of reproducible noise; None: the noise is not reproducible.
 Seed: TypeAlias = int | np.random.Generator | None
 
 # A file; "-" is a pipe.

@@ -1,4 +1,4 @@
-"""Argument checks, in the grammar of scikit-learn's messages."""
+"""Checks of arguments, with messages like those of scikit-learn."""
 
 import math
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from ._messages import Mention, Message, Parameter
 
 
 def message(owner: str, name: str, requirement: str, value: object) -> Message:
-    """Return a message that says what is wrong with an argument.
+    """Return a message about a wrong argument.
 
-    It never shows a table, which may hold what must be protected.
+    It never shows a table, which may hold sensitive values.
 
     >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
     "The 'epsilon' parameter of f must be a float in the range [0, inf]. Got -1 instead."
@@ -59,17 +59,12 @@ def check_real(
     return number
 
 
-# Beyond it, the joints that a limit is taken from would have to be counted in millions.
-_LARGEST_CONFIDENCE = 0.9999
-
-
 def check_confidence(owner: str, confidence: object) -> float:
     """Return the confidence of a limit, if it can be reached."""
     is_open = {"low_open": True, "high_open": True}
     confidence = check_real(owner, "confidence", confidence, low=0, high=1, **is_open)
-    if confidence > _LARGEST_CONFIDENCE:
-        requirement = f"at most {_LARGEST_CONFIDENCE}"
-        raise ValueError(message(owner, "confidence", requirement, confidence))
+    if confidence > 0.9999:  # limits would need millions of simulated joints
+        raise ValueError(message(owner, "confidence", "at most 0.9999", confidence))
     return confidence
 
 

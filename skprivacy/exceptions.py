@@ -15,26 +15,26 @@ class SolverError(RuntimeError):
     >>> try:
     ...     mechanism = design_mechanism(joint, 0.01, solver="best_partition")
     ... except SolverError as error:
-    ...     print(str(error)[:79])
+    ...     print(str(error)[:71])
     ...     mechanism = design_mechanism(joint, 0.01, solver="subset_merging")
-    The solver 'best_partition' examines every partition of X, which has 12 symbols
+    The solver 'best_partition' cannot examine all partitions of 12 symbols
     >>> mechanism.solver
     'subset_merging'
     """
 
 
 class BesideError(ValueError):
-    """No mechanism exists: columns published beside the release exceed its budget by themselves.
+    """No mechanism exists: columns published beside the release exceed the budget on their own.
 
-    The message says which value does, how much it says, and which budget would do.
+    The message names the value, how much it reveals, and a budget that is large enough.
     """
 
 
 class NotDesignedError(ValueError, AttributeError):
     """A fitted attribute is not available, because the design that it needs has failed.
 
-    After `partial_fit` the channel is designed when it is first needed. The message is that of
-    the error that stopped the design, which is its cause. As with scikit-learn's
+    After `partial_fit` the channel is designed when it is first needed. The message is copied from
+    the error in the design, which is the cause of this one. As with scikit-learn's
     `NotFittedError`, `hasattr` treats the attribute as missing.
 
     Examples
@@ -69,17 +69,17 @@ class PrivacyLeakWarning(UserWarning):
     ...
     skprivacy.exceptions.PrivacyLeakWarning: X determines S in these rows: ...
 
-    Once it has been understood, silence it with
-    ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
+    Silence it with ``warnings.simplefilter("ignore", PrivacyLeakWarning)``, once you have
+    understood it.
     """
 
 
 class FiniteSampleWarning(UserWarning):
-    """There are too few rows for what is asked of them.
+    """There are too few rows.
 
-    A budget that is kept for the rows of `fit` may be exceeded in the population they were drawn
+    The budget holds for the rows of `fit`, but may be exceeded in the population they were drawn
     from; or, with a `confidence`, little or nothing can be released.
-    `skprivacy.metrics.population_leakage` tells how much may leak there.
+    `skprivacy.metrics.population_leakage` estimates how much may leak in the population.
 
     Examples
     --------

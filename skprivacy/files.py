@@ -1,7 +1,7 @@
-"""Tables in files, of any size: CSV, TSV and Parquet, compressed or piped.
+"""Tables in files of any size: CSV, TSV and Parquet, compressed or piped.
 
-Rows are read and written in blocks, so that memory does not grow with the file; the text of fields
-that are not replaced is copied as bytes.
+Rows are read and written in blocks, so that memory does not grow with the file; fields that are
+not replaced are copied as bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["certify_file", "evaluate_file", "fit_file", "transform_file"]
 
 
 class Reading(TypedDict, total=False):
-    """How a file is read: see `fit_file`."""
+    """Options for reading a file: see `fit_file`."""
 
     delimiter: str | None
     encoding: str
@@ -40,9 +40,9 @@ def fit_file(
 ) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in bounded memory.
 
-    It learns what `fit` would learn from the frame (for a Parquet file, from the table of
-    pyarrow): the counts are the same, to the last bit. One pass over the file is enough, except
-    for cells of more distinct rows than can be counted.
+    The result is the same as with `fit` on the frame (for a Parquet file, on the table of
+    pyarrow), to the last bit. One pass over the file is enough, except for cells of more distinct
+    rows than can be counted.
 
     Parameters
     ----------
@@ -50,20 +50,20 @@ def fit_file(
         With `sensitive` set. A column of a text file is read as numbers if all its fields are
         numbers, and as categories otherwise; fields with leading zeros are categories, empty ones
         are missing. Up to 500,000 distinct combinations of S and X are counted as they are. Beyond
-        that, numbers need edges in `n_bins`, and a bin is shown as roughly its median; or, with
-        cells, these are learned from about 200,000 distinct rows and counted in all.
+        that, numbers need edges in `n_bins`, and a bin is shown as roughly its median; cells are
+        learned from about 200,000 distinct rows and counted in all rows.
     path : str or Path
         .csv, .tsv (both also .gz) or .parquet; "-" is the standard input.
     target : str, default=None
         The column of the target, for utility="target". It is released only if `columns` names it.
     delimiter : str, default=None
-        What separates the fields of a text file; by default a comma or, for .tsv, a tab.
+        The delimiter of a text file; by default a comma or, for .tsv, a tab.
     encoding : str, default="utf-8"
         The encoding of a text file.
     header : bool, default=None
         Whether the first line of a text file has the names of its columns. By default it is
-        taken for a header, but if it looks like data that is an error, because a row mistaken
-        for names would be published as it is.
+        taken for a header, but a line that looks like data is an error, because a row mistaken
+        for a header would be published unchanged.
     names : list of str, default=None
         The names of the columns of a text file without a header; with ``header=False`` alone
         they are c1, c2 and so on.
@@ -107,9 +107,8 @@ def transform_file(
 ) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
-    From text to text, the text of fields that are not replaced is copied byte for byte; quotes are
-    written where a text needs them, whichever fields had them. `out` appears once it is complete,
-    and always has a header.
+    From text to text, fields that are not replaced are copied byte for byte; quotes are written
+    only if a text needs them. `out` is written atomically, and always has a header.
 
     Parameters
     ----------
@@ -118,15 +117,14 @@ def transform_file(
     path, delimiter, encoding, header, names, verbose
         As in `fit_file`.
     out : str or Path
-        Where to write: like `path`, possibly of another kind.
+        The output file, possibly of another kind than `path`.
     record_ids : str, default=None
         The name of a column of unique ids; it is written to `out` only if it is passed through.
         With it and `secret_key` a row gets the same Y in every release, as from `transform`. Ids
-        of a text file are texts as they are written, without their quotes: ``007`` is not ``7``,
-        and `transform` must get them as ``frame["id"].astype(str)`` to give the same Y. Those of
-        a Parquet file keep the type that they have there; the integer 7 and the text "7" are
-        different ids. The whole file is checked for rows with the same id; beyond a million rows
-        this takes a temporary file of 8 bytes per row.
+        of a text file are texts, without their quotes: ``007`` is not ``7``, and `transform` must
+        get them as ``frame["id"].astype(str)`` to give the same Y. Ids of a Parquet file keep
+        their type; the integer 7 and the text "7" are different ids. The whole file is checked
+        for repeated ids; beyond a million rows this takes a temporary file of 8 bytes per row.
     secret_key : bytes, default=None
         As in `transform`.
     force : bool, default=False
@@ -135,7 +133,7 @@ def transform_file(
     Returns
     -------
     int
-        How many rows were released.
+        The number of rows released.
 
     Examples
     --------
@@ -180,7 +178,7 @@ def evaluate_file(
 ) -> Evaluation:
     """Return the figures of a fitted transformer on the rows of a file, without drawing any Y.
 
-    They are those of `PrivacyFunnelTransformer.evaluate` for the frame, in bounded memory.
+    Like `PrivacyFunnelTransformer.evaluate` on the frame, in bounded memory.
 
     Parameters
     ----------
@@ -218,9 +216,9 @@ def certify_file(
     verbose: bool = False,
     **reading: Unpack[Reading],
 ) -> Certificate:
-    """Return what a fitted transformer leaks at most where the rows of a file come from.
+    """Return upper bounds of the leakage in the population the rows of a file were drawn from.
 
-    It is what `PrivacyFunnelTransformer.certify` proves for the frame, in bounded memory.
+    Like `PrivacyFunnelTransformer.certify` on the frame, in bounded memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fitted: what `fit` learned, with the columns and groups of each secret."""
+"""Fitted: the result of `fit`, with the columns and groups of each secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._messages import InPython, Message, Named, Parameter
+from ._messages import InPython, Message, Parameter
 from ._typing import CountArray, FloatArray, IntArray, Labels
 from ._validation import check_real, message
 from .cells import CellAlphabet
@@ -25,7 +25,7 @@ from .tables.table import ColumnRoles, ColumnType
 
 
 def check_budget(owner: str, epsilon: object) -> None:
-    """Check a budget, or those of several secrets, as far as that needs no data."""
+    """Check a budget, or the budgets of several secrets, without data."""
     if not isinstance(epsilon, Mapping):
         if isinstance(epsilon, list | tuple | set | str):
             requirement = "a number, or a dict with a budget for each secret"
@@ -45,19 +45,24 @@ def check_budget(owner: str, epsilon: object) -> None:
 def columns_of_secrets(
     owner: str, secrets: Iterable[Any], names: Sequence[Any]
 ) -> dict[Any, tuple[int, ...]]:
-    """Return which columns of S each secret consists of, by their positions.
+    """Return the positions in S of the columns of each secret.
 
-    secrets : their names; names : of the columns of S, or their positions in an array.
+    secrets : their names; names : of the columns of S.
     """
     names = list(range(len(names))) if are_made_up(names) else list(names)
     found = {key: _positions(owner, key, names) for key in secrets}
     covered = {position for positions in found.values() for position in positions}
     for position, name in enumerate(names):
         if position not in covered:
-            told = f" has no budget for the sensitive column {name!r}: give it one, alone or "
-            in_python = "as a part of a tuple, or infinity if it need not be protected"
-            how = InPython(in_python, "joined to others by a plus")
-            raise ValueError(Message(Parameter("epsilon", owner), told, how, "."))
+            in_python = "in a tuple, or infinity if it need not be protected"
+            text = Message.of(
+                "{epsilon} has no budget for the sensitive column {name!r}: give it one, alone or "
+                "{how}.",
+                epsilon=Parameter("epsilon", owner),
+                name=name,
+                how=InPython(in_python, "joined to others by a plus"),
+            )
+            raise ValueError(text)
     return found
 
 
@@ -67,20 +72,24 @@ def _positions(owner: str, key: Any, names: list[Any]) -> tuple[int, ...]:
     parts = key if isinstance(key, tuple) else (key,)
     unknown = [part for part in parts if part not in names]
     if unknown or not parts or len(set(parts)) < len(parts):
-        what = f"{unknown[0]!r}, which is not a" if unknown else f"{key!r}, which names no"
-        told = Parameter("epsilon", owner), f" has a budget for {what} sensitive column: "
-        why = f"name those of {names}, each with a budget or several with one for all of them "
-        advice = InPython("in a tuple", "joined by a plus"), ", or add the column to "
-        raise ValueError(Message(*told, why, *advice, Named("sensitive"), "."))
+        text = Message.of(
+            "{epsilon} has a budget for {what} sensitive column: name those of {names}, each with "
+            "a budget or several {how}, or add the column to {sensitive}.",
+            epsilon=Parameter("epsilon", owner),
+            what=f"{unknown[0]!r}, which is not a" if unknown else f"{key!r}, which names no",
+            names=names,
+            how=InPython("in a tuple", "joined by a plus"),
+        )
+        raise ValueError(text)
     return tuple(names.index(part) for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
 class SecretGroups:
-    """The groups of one secret, among those that all columns of S have together.
+    """The groups of one secret.
 
-    positions : of its columns among those of S; labels : of its groups; combinations : their
-    symbols of these columns; of_joint : which of them each group of all columns belongs to.
+    positions : of its columns in S; labels : of its groups; combinations : the symbols of these
+    columns in each group; of_joint : the group of each combination of all columns of S.
     """
 
     positions: tuple[int, ...]
@@ -89,20 +98,19 @@ class SecretGroups:
     of_joint: IntArray
 
     def table(self, counts: CountArray) -> CountArray:
-        """Return counts for the groups of the secret; counts : for the groups of all columns."""
+        """Return counts for the groups of the secret from those for all columns of S."""
         table = np.zeros((len(self.labels), *counts.shape[1:]), dtype=counts.dtype)
         np.add.at(table, self.of_joint, counts)
         return table
 
     def codes(self, s_codes: IntArray) -> IntArray:
-        """Return the group of each row; s_codes : its group of all columns."""
+        """Return the group of each row; s_codes : its symbol of all columns of S."""
         return take(np.append(self.of_joint, UNKNOWN), s_codes)
 
     def found(self, codes: Sequence[IntArray]) -> IntArray:
-        """Return the group of each row; codes : the symbols of its columns.
+        """Return the group of each row, `len(labels)` for unseen ones; codes : of its columns.
 
-        One more than there are for what was not seen. A group may be known where its combination
-        with other columns of S is not.
+        A group may be known even if its combination with other columns of S is not.
         """
         known = pd.MultiIndex.from_arrays(list(self.combinations.T))
         at = known.get_indexer(pd.MultiIndex.from_arrays(codes))
@@ -111,9 +119,9 @@ class SecretGroups:
 
 @dataclass(frozen=True, eq=False)
 class Secrets:
-    """What is protected: a budget for all columns of S as one, or one for each of several secrets.
+    """The secrets: all columns of S as one, or several with a budget each.
 
-    budgets, groups : by the name of the secret; the only one is called None.
+    budgets, groups : by the name of the secret; a single one is called None.
     """
 
     budgets: Mapping[Any, float]
@@ -121,7 +129,7 @@ class Secrets:
 
     @property
     def n_groups(self) -> int:
-        """How many groups a single secret would have that is as hard to design for."""
+        """The number of groups of a single secret that is as hard to design for."""
         return sum(len(groups.labels) - 1 for groups in self.groups.values()) + 1
 
     def tables(self, counts: CountArray) -> dict[Any, CountArray]:
@@ -130,7 +138,7 @@ class Secrets:
 
 
 def secrets_of(owner: str, epsilon: Any, names: Sequence[Any], alphabet: Alphabet) -> Secrets:
-    """Return what is protected; alphabet, names : the symbols and the names of the columns."""
+    """Return the secrets; alphabet, names : of the columns of S."""
     if not isinstance(epsilon, Mapping):
         assert isinstance(alphabet, ValueAlphabet)
         positions, every = tuple(range(len(names))), np.arange(alphabet.n_symbols)
@@ -142,7 +150,7 @@ def secrets_of(owner: str, epsilon: Any, names: Sequence[Any], alphabet: Alphabe
 
 
 def _groups(alphabet: Alphabet, positions: tuple[int, ...]) -> SecretGroups:
-    """Return the groups that some columns have."""
+    """Return the groups of the columns at some positions."""
     assert isinstance(alphabet, ValueAlphabet)
     columns = [alphabet.columns[p] for p in positions]
     # The groups of S are never pooled: each is one combination.
@@ -157,18 +165,18 @@ def _groups(alphabet: Alphabet, positions: tuple[int, ...]) -> SecretGroups:
     return SecretGroups(positions, tuple(joint), distinct, of_joint)
 
 
-# Fitted: what `fit` leaves behind, for whatever releases, saves, evaluates or reports it.
+# The result of `fit`, to be released, saved, evaluated or reported.
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What is known where a mechanism was fitted, and is never written to a file.
+    """Facts about the rows of `fit`, which are never written to a file.
 
-    alphabet : the symbols of S; names : of its columns; counts : of pairs (s, x), weighted and
-    before smoothing; secrets : what is protected; n_rows : how many rows there were;
-    effective_rows : how many equally weighted ones would say as much; raw : X before it was cut
-    and pooled, None where it was not; with_target : counts of (s, v, x), weighted, where there is
-    a target V; of_index : what levels of the index leak, as `leaking` of `Fitted`.
+    alphabet : of S; names : of its columns; counts : of pairs (s, x), weighted and before
+    smoothing; n_rows : of the data; effective_rows : the effective sample size; raw : figures
+    about X before it was cut and pooled, None if it was not; with_target : counts of (s, v, x),
+    weighted, if there is a target V; of_index : leakage of levels of the index, as `leaking` of
+    `Fitted`.
     """
 
     alphabet: Alphabet
@@ -184,7 +192,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What output="posterior" shows: labels : of its columns; given_y : a row for each output."""
+    """The output with output="posterior"; labels : of columns; given_y : a row for each y."""
 
     labels: Labels
     given_y: FloatArray
@@ -192,12 +200,12 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What `fit` has learned and designed.
+    """The result of `fit`.
 
-    roles : which column is what; types : those that its `typed_positions` are released as;
-    alphabet : the symbols; mechanism : its outputs are named; leaking : what columns that are
-    passed through were found to leak, NaN where that cannot be judged; of_target : P(V|y) where
-    rows are cells that keep a target V; training : None for one that was loaded.
+    roles : of the columns; types : of its `typed_positions` in a release; alphabet : of X;
+    mechanism : with named outputs; leaking : leakage of columns that are passed through and
+    exceed the budget, NaN if it cannot be judged; of_target : P(V|y) if symbols are cells that
+    keep a target V; training : None if it was loaded.
     """
 
     roles: ColumnRoles
@@ -216,13 +224,13 @@ class Fitted:
 
     @property
     def posterior(self) -> Posterior:
-        """What output="posterior" shows: P(V|y) of a target that cells keep, else P(x|y)."""
+        """P(V|y) of a target that cells keep, else P(x|y)."""
         if self.of_target is not None:
             return self.of_target
         posterior, alphabet = self.mechanism.posterior, self.alphabet
         if alphabet.strata is None:
             return Posterior(self.mechanism.x_labels, posterior)
-        # An output belongs to one z: what it says about X is said for that z.
+        # An output belongs to one z, and its posterior is about X given that z.
         x_alphabet = alphabet.x_alphabet
         of_x = np.zeros((len(posterior), x_alphabet.n_symbols))
         np.add.at(of_x.T, alphabet.x_symbols, posterior.T)
@@ -235,7 +243,7 @@ class Fitted:
 
     @property
     def cells(self) -> pd.DataFrame | None:
-        """A row for each cell: its share of all rows, its rule; None where symbols are values."""
+        """A row for each cell: its share of all rows, its rule; None if symbols are values."""
         alphabet = self.alphabet.x_alphabet
         if not isinstance(alphabet, CellAlphabet):
             return None
@@ -265,25 +273,26 @@ class Fitted:
 
     @cached_property
     def _before_smoothing(self) -> dict[Any, Guarantee]:
-        """What leaks about each secret in the rows, where counts were smoothed.
+        """The leakage about each secret in the rows themselves, if counts were smoothed.
 
-        The budget is then as large as what leaks.
+        The budget is then at least that leakage.
         """
         if self.training is None:
             return {}
-        made, tables = self.mechanism, self.training.secrets.tables(self.training.counts)
+        design, tables = self.mechanism, self.training.secrets.tables(self.training.counts)
         joints = {name: table / table.sum() for name, table in tables.items()}
-        if all(np.allclose(joints[n], made.secrets[n].joint, rtol=0, atol=1e-9) for n in joints):
+        designed_for = {name: secret.joint for name, secret in design.secrets.items()}
+        if all(np.allclose(joints[n], designed_for[n], rtol=0, atol=1e-9) for n in joints):
             return {}
         found = {}
-        for name, leakage in made.evaluate(joints).secrets.items():
-            epsilon = max(made.secrets[name].epsilon, leakage.leakage_in(made.scope))
-            found[name] = Guarantee.of(leakage, epsilon, made.scope)
+        for name, leakage in design.evaluate(joints).secrets.items():
+            epsilon = max(design.secrets[name].epsilon, leakage.leakage_in(design.scope))
+            found[name] = Guarantee.of(leakage, epsilon, design.scope)
         return found
 
     @property
     def summary(self) -> ReleaseSummary:
-        """What is leaked, kept and allowed, and the verdict."""
+        """Figures, verdict and sentences about the release."""
         names = self.roles.s_names if self.training is None else self.training.names
         columns = zip(self.x_names, self.alphabet.x_alphabet.columns, strict=True)
         return ReleaseSummary(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from ._json import Place, encode_label, is_zone, label_key, read_document, write_document
-from ._typing import FloatArray, IntArray
+from ._typing import BoolArray, FloatArray, IntArray
 from .cells import CellAlphabet
 from .cells.cells import N_FOLDS, CellColumn, Partition
 from .cells.models import check_model, read_models, write_models
@@ -42,14 +41,14 @@ HEAVIEST = 1e300
 
 
 def alphabet_content(alphabet: ValueAlphabet) -> dict[str, Any]:
-    """Return what a document says about an alphabet."""
+    """Return an alphabet as JSON values."""
     columns, *arrays = ALPHABET_KEYS
     listed = {name: getattr(alphabet, name).tolist() for name in arrays}
     return {columns: [write_column(column) for column in alphabet.columns], **listed}
 
 
 def write_column(column: ColumnAlphabet) -> dict[str, Any]:
-    """Return what a document says about one column."""
+    """Return the alphabet of one column as JSON values."""
     content: dict[str, Any] = {key: getattr(column, key) for key in _COLUMN_KEYS}
     for key, part in content.items():
         if isinstance(part, tuple):
@@ -60,7 +59,7 @@ def write_column(column: ColumnAlphabet) -> dict[str, Any]:
 
 
 def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
-    """Return the alphabet after checking all of it: a wrong one would draw from the wrong rows."""
+    """Return the alphabet after checking all of it: a wrong one would release wrong values."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     symbols = _read_codes(part["symbols"])
     combinations = read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
@@ -76,21 +75,26 @@ def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
 
 
 def _read_codes(place: Place, n: int | None = None) -> IntArray:
-    """Return numbers from 0 on without gaps, up to `n` if that is given."""
+    """Return codes that include every number below n; n : by default, their maximum + 1."""
     codes = place.integers(None, low=0, high=(place.length() if n is None else n) - 1)
     check_all(place, codes, codes.max() + 1 if n is None else n)
     return codes
 
 
 def check_all(place: Place, codes: IntArray, n: int) -> None:
-    """Refuse codes that lack a number below `n`."""
+    """Check that codes include every number from 0 to n - 1."""
     if len(missing := np.setdiff1d(np.arange(n), codes)):
-        told = f"{place.path} must have every number from 0 to {n - 1}. "
-        raise place.malformed(told + f"Got no {missing[0]}.")
+        got = f"{place.path} must have every number from 0 to {n - 1}. Got no {missing[0]}."
+        raise place.malformed(got)
+
+
+def _same(labels: Iterable[Any], others: Iterable[Any]) -> BoolArray:
+    """Return whether labels are equal, one by one."""
+    return np.array([label_key(a) == label_key(b) for a, b in zip(labels, others, strict=True)])
 
 
 def read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
-    """Return rows of codes, each column with a size of its own, in lexicographic order."""
+    """Return rows of codes in lexicographic order; sizes : the number of codes of each column."""
     rows = place.integers(length, len(sizes), low=0, high=max(sizes) - 1)
     place.require(rows < sizes, "a number that its column has")
     later, earlier = rows[1:], rows[:-1]
@@ -143,7 +147,7 @@ def _read_bounds(place: Place, edges: FloatArray | None) -> tuple[float, float]:
 
 
 def _check_nulls(part: dict[str, Place], column: ColumnAlphabet) -> None:
-    """Check that the missing value, which is last, and those of empty bins are null."""
+    """Check that only the missing value, which is last, and values of empty bins are null."""
     must_be_null = column.symbols == UNKNOWN
     last = len(column.symbols) - 1
     if column.has_missing:
@@ -159,16 +163,13 @@ def _check_categories(part: dict[str, Place], column: ColumnAlphabet) -> None:
     is_there = [value is None or not pd.isna(value) for value in column.values]
     part["values"].require(np.array(is_there), "a value")
     part["values"].different(column.values, "a value")
-    pairs = zip(column.values, column.labels, strict=True)
-    is_own = [label_key(value) == label_key(label) for value, label in pairs]
-    part["labels"].require(np.array(is_own), "the value at the same position")
-    pairs = zip(column.values, column.in_pool, strict=True)
-    is_own = [label_key(value) == label_key(shown) for value, shown in pairs]
-    part["in_pool"].require(np.array(is_own), "the value at the same position")
+    for key in ("labels", "in_pool"):
+        is_same = _same(column.values, getattr(column, key))
+        part[key].require(is_same, "the value at the same position")
 
 
 def _check_bins(part: dict[str, Place], column: ColumnAlphabet) -> None:
-    """Check that bins have names, and values of one kind that lie in them."""
+    """Check that bins have names, and values of one kind within their edges."""
     is_bin = np.arange(len(column.values)) < len(column.values) - column.has_missing
     is_name = [isinstance(label, str) for label in column.labels]
     part["labels"].require(is_name == is_bin, "a text for a bin, null for the missing value")
@@ -188,22 +189,21 @@ def _check_bins(part: dict[str, Place], column: ColumnAlphabet) -> None:
 
 
 def _kind(value: object) -> type | None:
-    """Return what kind of number or time a value is."""
+    """Return the kind of a finite number or a time, None for other values."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float if math.isfinite(value) else None
     return type(value) if isinstance(value, datetime.date | datetime.timedelta) else None
 
 
-# Columns that are published beside a release, as a part of a JSON document, read with care.
+# Columns that are published beside a release.
 
 
 def read_beside(place: Place, inner: Alphabet) -> PairedAlphabet:
-    """Return the pairs of the columns beside X and symbols of X; inner : these symbols."""
+    """Return the pairs of values beside X and symbols of X; inner : the alphabet of X."""
     part = place.keys(*ALPHABET_KEYS, "pairs", "pair_weights")
     beside = read_alphabet(part)
     _check_exact(part, beside)
-    n_z, n_pairs = beside.n_symbols, part["pairs"].length()
-    part["pairs"].items(fewest=1)
+    n_z, n_pairs = beside.n_symbols, len(part["pairs"].items(fewest=1))
     pairs = read_rows(part["pairs"], n_pairs, [n_z, inner.n_symbols])
     check_all(part["pairs"], pairs[:, 0], n_z)
     weights = part["pair_weights"].numbers(n_pairs, low=0, high=HEAVIEST)
@@ -215,24 +215,24 @@ def _check_exact(part: dict[str, Place], beside: ValueAlphabet) -> None:
     """Check that values are neither cut nor pooled: the budget is about each of them."""
     for i, column in enumerate(beside.columns):
         symbols = part["columns"][i]["symbols"]
-        own = np.bincount(column.symbols[column.symbols >= 0], minlength=column.n_symbols) == 1
-        is_exact = column.edges is None and bool(own.all())
-        symbols.require(is_exact, "a symbol of its own for every value of a column beside X")
-    own = np.bincount(beside.symbols, minlength=beside.n_symbols) == 1
-    part["symbols"].require(bool(own.all()), "a symbol of its own for every combination")
+        sizes = np.bincount(column.symbols[column.symbols >= 0], minlength=column.n_symbols)
+        is_exact = column.edges is None and bool((sizes == 1).all())
+        symbols.require(is_exact, "a different symbol for every value of a column beside X")
+    sizes = np.bincount(beside.symbols, minlength=beside.n_symbols)
+    part["symbols"].require(bool((sizes == 1).all()), "a different symbol for every combination")
 
 
-# Cells as a part of a JSON document, read with care.
+# Cells.
 
 
-# A short file could claim any number.
+# Limited, because a short file could claim any number.
 _MOST_CLASSES = 10_000
 
 CELL_KEYS = ("columns", "questions", "counted", "scores")
 
 
 def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
-    """Return what a document says about cells: their rules, and models if they need some."""
+    """Return cells as JSON values: their rules, and models if they need some."""
     partition = alphabet.partition
     assert isinstance(partition, TreePartition | ScorePartition)
     return {
@@ -248,7 +248,7 @@ def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
 def _scores_content(partition: ScorePartition, columns: Sequence[CellColumn]) -> dict[str, Any]:
     scorers = partition.target, partition.sensitive
     models = write_models([list(scorer.models) for scorer in scorers])
-    _check_scorers(columns, *scorers)  # what is written can be read
+    _check_scorers(columns, *scorers)  # as when it is read
     return {
         "n_classes": [scorer.n_classes for scorer in scorers],
         "constants": [list(scorer.constants) for scorer in scorers],
@@ -259,7 +259,7 @@ def _scores_content(partition: ScorePartition, columns: Sequence[CellColumn]) ->
 
 
 def read_cells(part: dict[str, Place]) -> CellAlphabet:
-    """Return cells after checking all of it: a wrong one would draw from the wrong rows."""
+    """Return cells after checking all of them: wrong ones would release wrong values."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     coded = [CellColumn(column) for column in columns]
     scorers = part["scores"].optional(lambda place: _read_scorers(place, coded))
@@ -297,7 +297,7 @@ def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, 
 
 
 def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
-    """Check that every model is sound and scores a row, before rows depend on it."""
+    """Check that every model is sound and can score a row."""
     row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
     for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
         try:
@@ -306,7 +306,7 @@ def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
             scorer.scores(row, fold)
         except ValueError as error:
             raise ValueError(f"every model must score a row of these columns: {error}") from error
-        except Exception as error:  # whatever is wrong inside a model that anybody may have made
+        except Exception as error:  # any error inside a model that may have been edited
             raise ValueError("every model must score a row of these columns") from error
 
 
@@ -327,7 +327,7 @@ def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> No
 
 
 def _are_classes(classes: Any, n_classes: int) -> bool:
-    """Whether these are some of the first integers, in their order."""
+    """Whether these are some of the integers below `n_classes`, in ascending order."""
     if classes.ndim != 1 or classes.dtype.kind not in "iu" or len(classes) < 2:
         return False
     increase = (np.diff(classes.astype(float)) > 0).all()
@@ -335,13 +335,13 @@ def _are_classes(classes: Any, n_classes: int) -> bool:
 
 
 def _read_tree(place: Place, asked: Sequence[tuple[bool, int]]) -> CellTree:
-    """Return the questions; asked : of each column, whether codes are places, and how many."""
+    """Return the tree; asked : for each column, whether codes are ordered, and how many."""
     n = place.length()
     has_order, n_codes = (np.array(part) for part in zip(*asked, strict=True))
     table = place.integers(n, 5, low=-1, high=max(n, int(n_codes.max())))
     of, codes, is_category, left, right = table.T
     is_leaf = of == LEAF
-    place.require(of < len(asked), "a question about a column that there is")
+    place.require(of < len(asked), "a question about an existing column")
     fits = np.where(is_leaf, is_category == 0, is_category == ~has_order[of])
     place.require(fits, "a question that its column allows")
     place.require(is_leaf | (codes < n_codes[of]), "a question about a code that its column has")
@@ -350,7 +350,7 @@ def _read_tree(place: Place, asked: Sequence[tuple[bool, int]]) -> CellTree:
 
 
 def _check_shape(place: Place, is_leaf: Any, left: IntArray, right: IntArray) -> None:
-    """Check that every question but the first follows exactly one earlier one."""
+    """Check that every question but the first is reached from exactly one earlier question."""
     n, cells = len(is_leaf), np.cumsum(is_leaf) - 1
     here = np.arange(n)
     is_next = is_leaf | ((left > here) & (right > here) & (left < n) & (right < n))
@@ -375,18 +375,18 @@ def _read_counted(
     return of_value, found, weights.numbers(n, low=0, high=HEAVIEST)
 
 
-# A fitted transformer as JSON and back: its encoder and channel, no P_SX, no S.
+# Fitted transformers: encoder and channel, no P_SX, no S.
 
 
-# The parameters that matter after fit; the budget and its measure are the mechanism's.
+# The parameters that matter after fit; budget and measure are in the mechanism.
 _PARAMETERS = {"output": ("label", "symbol", "posterior"), "handle_unknown": ("resample", "error")}
 
-# In a table that was an array: without names of its columns, a short file could claim any number.
+# Limited, because a short file could claim any number of columns without names.
 _MOST_COLUMNS = 1_000_000
 
 
 def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int | None) -> str:
-    """Return the JSON text of what was fitted, and of the parameters that matter after that."""
+    """Return the JSON text of a fitted transformer, with the parameters that matter after fit."""
     roles = fitted.roles
     mechanism = fitted.mechanism.content(include_joint=False)
     content: dict[str, Any] = {
@@ -395,7 +395,6 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
             "names": None if roles.names is None else [encode_label(n) for n in roles.names],
             "n_columns": roles.n_columns,
             "replaced": _labels(roles, roles.x_positions),
-            # No other columns are passed through; below, what some of these were found to leak.
             "copied": _labels(roles, roles.kept_positions),
             "leaking": [
                 {"column": encode_label(name), "leakage": None if np.isnan(x) else encode_label(x)}
@@ -438,36 +437,34 @@ def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
 def read_transformer(
     text: str, measure: Measure | None, utility: Utility | None
 ) -> tuple[dict[str, Any], Fitted]:
-    """Return the parameters of the transformer that was written, and what it was fitted to."""
+    """Return the parameters of a transformer, and what was fitted."""
     document = read_document(text, "transformer")
-    there = document.members()
-    of_cells, has_target, has_beside = (key in there for key in ("questions", "target", "beside"))
-    optional = [key for key in ("target", "beside") if key in there]
+    present = document.members()
+    of_cells = "questions" in present
+    optional = [key for key in ("target", "beside") if key in present]
     keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *optional]
     part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
     alphabet: Alphabet = read_cells(part) if of_cells else read_alphabet(part)
     n_replaced, n_beside = len(alphabet.columns), 0
-    if has_beside:
+    if "beside" in part:
         alphabet = read_beside(part["beside"], alphabet)
         n_beside = len(alphabet.beside.columns)
-    roles, leaking = _read_roles(part["layout"], n_replaced, n_beside)
-    roles = replace(roles, of_cells=of_cells)
+    roles, leaking = _read_roles(part["layout"], n_replaced, n_beside, of_cells)
     if roles.person_position is not None:
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
         part["layout"]["person"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(len(roles.typed_positions))))
     mechanism = make_mechanism(part["mechanism"], measure, utility)
-    part["mechanism"]["x_labels"].items(len(alphabet.labels))
-    pairs = zip(mechanism.x_labels, alphabet.labels, strict=True)
-    is_own = np.array([label_key(a) == label_key(b) for a, b in pairs])
-    requirement = "the label that this symbol has in columns"
-    part["mechanism"]["x_labels"].require(is_own, requirement)
+    x_labels = part["mechanism"]["x_labels"]
+    x_labels.items(len(alphabet.labels))
+    is_same = _same(mechanism.x_labels, alphabet.labels)
+    x_labels.require(is_same, "the label that this symbol has in columns")
     _check_strata(part["mechanism"], mechanism.strata, alphabet.strata)
     mechanism = mechanism.renamed(symbol_of_output=_read_symbols(part["names"], mechanism))
     of_target = None
-    if has_target:  # P(V|y)
+    if "target" in part:  # P(V|y)
         target = part["target"].keys("labels", "given_y")
         labels, n_outputs = target["labels"].labels(), len(mechanism.y_labels)
         given_y = target["given_y"].numbers(n_outputs, len(labels), low=0, high=1)
@@ -488,39 +485,36 @@ def read_transformer(
 
 
 def _read_roles(
-    place: Place, n_replaced: int, n_beside: int
+    place: Place, n_replaced: int, n_beside: int, of_cells: bool
 ) -> tuple[ColumnRoles, dict[Any, float]]:
-    has_person = ["person"] if "person" in place.members() else []
-    keys = "names", "n_columns", "replaced", "copied", "leaking", "sensitive"
-    part = place.keys(*keys, *has_person, *(["beside"] if n_beside else []))
+    keys = ["names", "n_columns", "replaced", "copied", "leaking", "sensitive"]
+    keys += ["beside"] * bool(n_beside) + ["person"] * ("person" in place.members())
+    part = place.keys(*keys)
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
     columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
-    replaced = _read_columns(part["replaced"], columns, n_replaced)
-    copied = _read_columns(part["copied"], columns, None)
-    part["copied"].require(~np.isin(copied, replaced), "a column that is not replaced")
     sensitive = tuple(item.label() for item in part["sensitive"].items())
     hidden = tuple(columns[name] for name in sensitive if name in columns)
-    part["copied"].require(~np.isin(copied, hidden), "a column that is not sensitive")
-    part["replaced"].require(~np.isin(replaced, hidden), "a column that is not sensitive")
+    found: dict[str, tuple[int, ...]] = {"sensitive": hidden, "beside": ()}
+    for key, length in {"replaced": n_replaced, "copied": None, "beside": n_beside}.items():
+        if key in part:
+            positions = _read_columns(part[key], columns, length)
+            taken = [position for others in found.values() for position in others]
+            part[key].require(~np.isin(positions, taken), "a column without another role")
+            found[key] = positions
+    replaced, copied, beside = found["replaced"], found["copied"], found["beside"]
     leaking = dict(_read_leaking(item, columns, copied) for item in part["leaking"].items())
-    roles = ColumnRoles(names, n_columns, replaced, hidden, sensitive, copied)
-    if n_beside:
-        beside = _read_columns(part["beside"], columns, n_beside)
-        others = [*replaced, *copied, *hidden]
-        requirement = "a column that is neither replaced nor copied nor sensitive"
-        part["beside"].require(~np.isin(beside, others), requirement)
-        roles = replace(roles, beside_positions=beside)
-    if has_person:
+    person = None
+    if "person" in part:
         person = columns.get(part["person"].label())
-        is_own = person is not None and person not in (*roles.order, *hidden)
-        part["person"].require(is_own, "a column that is neither sensitive nor released")
-        roles = replace(roles, person_position=person)
-    return roles, leaking
+        is_free = person is not None and person not in (*hidden, *replaced, *copied, *beside)
+        part["person"].require(is_free, "a column that is neither sensitive nor released")
+    kept = replaced, hidden, sensitive, copied
+    return ColumnRoles(names, n_columns, *kept, of_cells, person, beside), leaking
 
 
 def _read_columns(place: Place, columns: dict[Any, int], length: int | None) -> tuple[int, ...]:
-    """Return the positions of columns that a list names."""
+    """Return the positions of the columns in a list of names."""
     labels = [item.label() for item in place.items(length)]
     place.require(np.array([label in columns for label in labels], dtype=bool), "a column")
     place.different(labels, "a column")
@@ -567,7 +561,7 @@ def _has_na(name: object) -> bool:
 
 
 def _check_strata(place: Place, strata: IntArray | None, expected: IntArray | None) -> None:
-    """Check that symbols belong to the values beside X that they are paired with."""
+    """Check that the strata of symbols are the values beside X in their pairs."""
     if expected is None:
         place.require(strata is None, "a mechanism without strata, where no columns are beside X")
         return
@@ -576,13 +570,12 @@ def _check_strata(place: Place, strata: IntArray | None, expected: IntArray | No
 
 
 def _read_symbols(place: Place, mechanism: Mechanism) -> IntArray:
-    """Return the symbol that each output is called by: the one that it has the label of."""
+    """Return the symbol that each output is named after, which has the same label."""
     symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")
     if (strata := mechanism.strata) is not None:
-        is_own = strata[symbols] == strata[mechanism.channel.argmax(axis=0)]
-        place.require(is_own, "a symbol with the same columns beside it as this output")
-    pairs = zip(mechanism.y_labels, symbols, strict=True)
-    is_own = [label_key(label) == label_key(mechanism.x_labels[x]) for label, x in pairs]
-    place.require(np.array(is_own), "the symbol with the label that this output has")
+        is_same = strata[symbols] == strata[mechanism.channel.argmax(axis=0)]
+        place.require(is_same, "a symbol with the same columns beside it as this output")
+    is_same = _same(mechanism.y_labels, (mechanism.x_labels[x] for x in symbols))
+    place.require(is_same, "the symbol with the label of this output")
     return symbols

@@ -1,4 +1,4 @@
-"""PrivacyFunnelTransformer: a frame in, a frame out, with X replaced by Y."""
+"""PrivacyFunnelTransformer: replaces the columns X of a frame by Y."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
-from .fitting.learn import check_index_leak, code_rows, fit_mechanism
+from .fitting.learn import check_index, code_rows, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
@@ -50,35 +50,34 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     """Replace columns X by a randomised Y that reveals at most epsilon about a sensitive S.
 
     `fit` learns the joint distribution of S and X and designs the channel P(Y|X) that keeps the
-    most about X within the budget; `transform` draws Y for each row. It needs no S, and S never
-    comes out of it.
+    most about X within the budget; `transform` draws Y for each row. It needs no S, and never
+    releases S.
 
     The guarantee is about the joint distribution estimated by `fit`, and with a `confidence` also
-    about that of the population its rows were drawn from. It is about Y, and columns named in
-    `beside`: not about other columns that are passed through, an index, or several releases of
-    the same row taken together. It is not differential privacy.
+    about the population its rows were drawn from. It covers Y and the columns in `beside`: not
+    other columns that are passed through, an index, or several releases of the same row taken
+    together. It is not differential privacy.
 
     Parameters
     ----------
     epsilon : float or dict, default=0.02
-        The budget: see `design_mechanism`. A number is about all sensitive columns jointly. A
-        dict has a budget for each of several secrets: its keys are sensitive columns, or tuples of
-        them for what they say jointly; those of an array without names are positions. Every
-        sensitive column needs a budget. Separate budgets bound no combination of secrets: what is
-        known about all together is in `mechanism_.together`, with a warning if that is more than
-        the largest budget.
+        The budget: see `design_mechanism`. A number is for all sensitive columns jointly. A dict
+        has a budget for each of several secrets: its keys are sensitive columns, or tuples of
+        columns that are one secret jointly; for an array, positions. Every sensitive column needs
+        a budget. Separate budgets bound no combination of secrets: the leakage about all together
+        is in `mechanism_.together`, with a warning if it exceeds the largest budget.
     sensitive : str, int or list of these, default=None
         The columns of X that hold S, taken jointly. None: S is passed to `fit` as
         `sensitive_features`, or is y.
     columns : str, int, list of these, or callable, default=None
         The columns to replace, taken jointly as one X; a callable such as
-        `sklearn.compose.make_column_selector` is called with the table. None: all that are not
-        sensitive or beside the release, and do not tell people apart.
+        `sklearn.compose.make_column_selector` is called with the table. None: all that are
+        neither sensitive, nor beside the release, nor person ids.
     beside : str, int or list of these, default=None
-        Columns with few values that come out unchanged, whatever `remainder` and `output` say,
-        and that the guarantee covers: the budget holds for them and Y together. For every
-        combination of their values, Y is drawn in a way of its own. Values of theirs that `fit`
-        did not see are an error. Equal values come out alike, however a row writes them.
+        Columns with few values that are released unchanged, whatever `remainder` and `output`
+        are, and that the guarantee covers: the budget holds for them and Y together. Each
+        combination of their values has its own channel. Values that `fit` did not see are an
+        error. Equal values are released in the same form.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
         output keeps what X says about y. With utility="distortion", released values are as close
@@ -86,10 +85,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     max_outputs : int, default=None
         As in `design_mechanism`: merge outputs until at most this many are left.
     confidence : float, default=None
-        As in `design_mechanism`: how often the budget is to hold for the population that the rows
-        of `fit` were drawn from, such as 0.95. None: it holds for these rows, and a
-        `FiniteSampleWarning` says if that is far from the same. Weighted rows count as many as
-        would say as much with equal weights.
+        As in `design_mechanism`: the probability, such as 0.95, that the budget holds for the
+        population the rows of `fit` were drawn from. None: it holds for these rows, and a
+        `FiniteSampleWarning` says if much more may leak in the population. Weighted rows count by
+        their effective sample size.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
@@ -98,55 +97,55 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         separately. "symbol": one categorical column. "posterior": a column of P(x|y) for each
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
-        What happens to the other columns: all are dropped, all are passed through by value (equal
-        values come out alike), or those listed are, outside of the guarantee. The sensitive ones
-        are always dropped, and so is the column that tells people apart (`person` of
-        `ScoreCells`). Fixed when `fit` is called.
+        The other columns: all are dropped, all are passed through by value (equal values are
+        released in the same form), or those listed are, outside of the guarantee. Sensitive
+        columns and person ids (`person` of `ScoreCells`) are always dropped. Fixed when `fit` is
+        called.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
-        one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
-        `TreeCells`. Every row then has a cell, also one with values that `fit` did not see.
-        "auto": cells where there are too many combinations to design for, or most were seen only
-        once; `cells_` shows them. One column, another solver than "auto", and
-        `partial_fit` keep values.
+        a symbol, a cell, for tables of many columns; with utility="target" these are `ScoreCells`,
+        else `TreeCells`. Every row has a cell, even with values that `fit` did not see. "auto":
+        cells if there are too many combinations to design for, or most were seen only once;
+        `cells_` shows them. For one column, for another solver than "auto", and in `partial_fit`,
+        "auto" means values.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
-        Numbers and times with more distinct values than this are cut at quantiles, or at the edges
-        given. None: never. With cells, numbers are cut finely unless edges are given.
+        Numbers and times with more distinct values than this are cut at quantiles, or at the given
+        edges. None: never. With cells, numbers are cut finely unless edges are given.
     min_frequency, max_categories : default=None
         Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
     smoothing : float, default=0.0
-        Added to every count of a pair (s, x), where s are all sensitive columns jointly: the
-        parameter of a Dirichlet prior.
+        Added to every count of a pair (s, x), with all sensitive columns as one S: the parameter
+        of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
-        What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
-        which reveals nothing about the row, or raise an error. `evaluate` tells the share of such
+        For values or combinations that `fit` did not see, `transform` draws from P(Y), which
+        reveals nothing about the row, or raises an error. `evaluate` reports the share of such
         rows, as P(X) of the symbol "unseen". With cells, nothing is unknown. With columns beside
-        Y, the draw is from P(Y|z), which tells no more than their values z, and so is that of a
-        cell that `fit` did not see with z.
+        Y, the draw is from P(Y|z), which reveals no more than their values z; also for a cell
+        that `fit` did not see with z.
     random_state : int, RandomState, Generator or None, default=None
-        None draws with a new key from the operating system's cryptographic source each time.
-        A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
+        None: each draw has a new key from the operating system's cryptographic source. A seed
+        makes the output reproducible, also for an attacker who guesses it: use it in tests only.
 
     Attributes
     ----------
     mechanism_ : Mechanism
-        The channel and its figures, under the joint distribution that `fit` learned. With several
+        The channel and its figures, under the joint distribution learned by `fit`. With several
         secrets, `mechanism_.secrets[name]` has those of each.
     fidelity_ : Fidelity
         How close released values are to the true ones, column by column, with output="label".
     summary_ : ReleaseSummary
-        What the release leaks, keeps and allows: every figure, the verdict, and sentences.
+        Figures, verdict and sentences about the release.
     p_sx_ : ndarray of shape (n_s, n_x)
-        That joint distribution, with all sensitive columns as one S.
+        The joint distribution, with all sensitive columns as one S.
     categories_ : list of ndarray
         The symbols of each column of X.
     sensitive_categories_ : list of ndarray
         The symbols of each sensitive column.
     cells_ : DataFrame
-        With cells, a row for each: its share of the rows, the rule that defines it, and the value
-        that each column most often shows.
+        With cells, a row for each: its share of the rows, its rule, and the most frequent value
+        of each column.
     n_samples_seen_ : int
-        How many rows it was learned from.
+        The number of rows seen by `fit`.
     n_features_in_ : int
         The number of columns seen by `fit`.
     feature_names_in_ : ndarray of str
@@ -226,13 +225,12 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X : frame or array-like of shape (n_samples, n_features)
-            The table: a pandas, polars or pyarrow frame, or an array. Frames of Dask and Spark and
-            lazy ones of polars are counted where they are, and S must be among their columns.
+            The table: a pandas, polars or pyarrow frame, or an array. Dask, Spark and lazy polars
+            frames are counted where they are, and S must be among their columns.
         y : array-like, default=None
-            The target, which only utility="target" uses. Where S comes neither from
-            `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
-            warning. For a lazy frame, the name of a column, which is released only if `columns`
-            names it.
+            The target, used only with utility="target". Without `sensitive_features` and
+            `sensitive` columns of X, y itself is S, with a warning. For a lazy frame, the name of
+            a column, which is released only if `columns` names it.
         sensitive_features : array-like or frame, default=None
             S. Takes precedence over the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -258,16 +256,15 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         """Count one more batch of rows; the channel is designed when it is first needed.
 
         After any number of batches the transformer is the same as after one `fit` to all their
-        rows, to the last bit where weights are integers. What is kept between batches is how often
-        each combination of raw values occurs: alphabets grow, and numbers are cut and rare values
-        pooled only in the design. Up to 500,000 distinct combinations of S and X (and y, as a
-        target) are counted; beyond that, numbers need edges in `n_bins`, and a bin is then shown
-        as roughly its median. With alphabet="cells", `TreeCells` or `ScoreCells`, the batches up
-        to that limit teach the cells instead, and from then on only these are counted: other cells
-        need a new start, and rows should come in no particular order. The first batch decides
-        `sensitive`, `columns` and `remainder`. A pickle holds the counts, with the values of S.
-        Some rows of columns that are passed through are kept to judge these columns, and left out
-        of a pickle.
+        rows, to the last bit if weights are integers. Between batches, counts of all combinations
+        of raw values are kept: numbers are cut and rare values pooled only in the design. Up to
+        500,000 distinct combinations of S and X (and y, as a target) are counted; beyond that,
+        numbers need edges in `n_bins`, and a bin is then shown as roughly its median. With
+        alphabet="cells", `TreeCells` or `ScoreCells`, cells are learned from the batches up to
+        that limit instead, and from then on only these are counted: other cells need a new start,
+        and rows should be in random order. The first batch fixes `sensitive`, `columns` and
+        `remainder`. A pickle holds the counts, with the values of S. Some rows of columns that are
+        passed through are kept to judge these columns, and left out of a pickle.
 
         Parameters
         ----------
@@ -296,14 +293,13 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         if self._fitted is not None and self._batches is None:
             raise ValueError(
                 f"This {settings.owner} was fitted by fit, or loaded: it has no counts of raw "
-                f"values for partial_fit to continue from. Start with partial_fit, on a clone of "
-                f"it."
+                f"values that partial_fit could add to. Start with partial_fit, on a clone."
             )
         if self._batches is not None and counts_nothing(X, sample_weight):
-            return self  # a stream may have empty batches; the first one shows the columns
+            return self  # a stream may have empty batches, but the first one defines the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index_leak(settings, inputs)
+            check_index(settings, inputs)
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None
@@ -323,13 +319,13 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X : frame or array-like
-            The table. A frame needs the columns that are replaced (and passed through), in any
-            order; sensitive columns may be missing. An array needs all columns of `fit`.
+            The table. A frame needs the columns that are replaced or passed through, in any order;
+            sensitive columns may be missing. An array needs all columns of `fit`.
         record_ids : array-like of shape (n_samples,), or the name of a column, default=None
             Unique ids of the rows, integers or texts. With them and `secret_key` a row gets the
             same Y every time, as long as its X and the mechanism stay the same: several releases
             then reveal no more than one. Without them each call draws anew, and several releases
-            reveal more. For a lazy frame, the name of a column.
+            reveal more than one. For a lazy frame, the name of a column.
         secret_key : bytes, default=None
             At least 16 bytes, for instance from ``secrets.token_bytes(32)``. It is not kept.
             Whoever has it and the ids can undo the noise.
@@ -356,13 +352,13 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         owner, release = type(self).__name__, release_by(self)
         warn_of_unsaved(self, secret_key)
         source = noise_source(release, self.random_state, record_ids, secret_key)
-        own = getattr(self, "_sklearn_output_config", {})  # what `set_output` asks for
-        container = own.get("transform", get_config()["transform_output"])
+        config = getattr(self, "_sklearn_output_config", {})  # of `set_output`
+        container = config.get("transform", get_config()["transform_output"])
         if isinstance(lazy := any_table(X, owner), LazyTable):
             if container != "default":
                 raise TypeError(
-                    f"set_output(transform={container!r}) does not apply to lazy frames, which "
-                    f"stay what they are: collect the frame first, or use 'default'."
+                    f"set_output(transform={container!r}) does not apply to lazy frames: collect "
+                    f"the frame first, or use 'default'."
                 )
             return lazy.released(release, source)
         table = as_table(converted(X, container), owner)
@@ -376,7 +372,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         sensitive_features: ColumnsLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Evaluation:
-        """Return the figures of the channel on other rows, exactly and without drawing any Y.
+        """Return the exact figures of the channel on other rows, without drawing any Y.
 
         Parameters
         ----------
@@ -386,9 +382,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Returns
         -------
         Evaluation
-            The figures under the joint distribution of these rows; with several secrets, those of
-            each and of all together. Values that `fit` did not see are one more symbol, which is
-            released as a draw from P(Y). There is no budget in it.
+            The figures under the joint distribution of these rows; with several secrets, for each
+            and for all together. Values that `fit` did not see are one more symbol, which is
+            released as a draw from P(Y). It has no budget.
 
         Examples
         --------
@@ -414,35 +410,34 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         confidence: float = 0.95,
         n_settings: int = 1,
     ) -> Certificate:
-        """Return what the channel leaks at most in the population that other rows come from.
+        """Return upper bounds of the leakage in the population that other rows were drawn from.
 
-        A theorem for any number of rows, if they are independent draws from the population and
-        nothing about the design depends on them: not the rows of `fit`, and not rows that were
-        used to choose among designs, unless `n_settings` says so. `population_leakage` needs no
-        other rows, and its limits are closer, but they are approximate.
+        The bounds are a theorem for any number of rows, if these are independent draws from the
+        population and the design does not depend on them: neither the rows of `fit`, nor rows
+        that were used to choose among designs, unless `n_settings` counts these.
+        `population_leakage` needs no other rows, and its limits are closer, but approximate.
 
         Parameters
         ----------
         X, y, sensitive_features
-            As in `fit`: rows with their S, in a frame of any kind. A transformer that was loaded
-            takes them too; the groups of S are then those that occur in these rows. The bounds are
-            about a population without any other groups.
+            As in `fit`: rows with their S, in a frame of any kind. For a transformer that was
+            loaded, the groups of S are those that occur in these rows. The bounds are about a
+            population without any other groups.
         sample_weight : None
-            Weights are refused: rows cannot show the largest weight that a person may have, and
-            without it nothing is proven. If you know it, keep each row with a probability of its
-            weight divided by that one: the rows that are kept are draws from the weighted
-            population.
+            Weights are refused: rows do not show the largest weight in the population, and without
+            it nothing can be proven. If you know it, keep each row with a probability of its
+            weight / that weight: the rows that are kept are draws from the weighted population.
         measure : str or Measure, default=None
-            The measure of leakage; None: that of the design.
+            The measure of leakage; None: the measure of the design.
         confidence : float, default=0.95
-            How often the bounds hold, at least.
+            The probability that the bounds hold is at least this.
         n_settings : int, default=1
             Number of settings compared on these rows, for a multiple-testing correction.
 
         Returns
         -------
         Certificate
-            What the rows leak, and the bounds; those of several secrets all hold at once. Values
+            The leakage in the rows, and the bounds, which hold for several secrets at once. Values
             of X that `fit` did not see are one more symbol, which is released as a draw from P(Y).
 
         Examples
@@ -463,19 +458,19 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         """
         terms = terms_for(fitted_of(self), measure, confidence, n_settings, sample_weight)
         table = any_table(X, type(self).__name__, sensitive_features)
-        own = fitted_of(self), settings_of(self)
-        return certified(*own, terms, table, y, sensitive_features)
+        settings = settings_of(self)
+        return certified(fitted_of(self), settings, terms, table, y, sensitive_features)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return what another machine needs to apply the fitted transformer, as JSON text.
+        """Return the fitted transformer as JSON text, to apply it elsewhere.
 
-        It holds the encoder and the channel, without P_SX and without the values of S. What
-        matters only to `fit` (n_bins, the solver, ...) is left out, and so is the random state:
-        whoever loads it draws from the cryptographic source.
+        It holds the encoder and the channel, without P_SX and without the values of S. Parameters
+        that matter only to `fit` (n_bins, the solver, ...) are left out, and so is the random
+        state: when it is loaded, it draws from the cryptographic source.
 
-        With `ScoreCells` it holds models, among them one of P(S|x): it tells what columns say
-        about S, and must not be published. It needs skops, the extra ``models``; it is not a
-        pickle, and holds no models but those that can be checked: see `ScoreCells`.
+        With `ScoreCells` it holds models, among them one of P(S|x), which says how columns relate
+        to S and must not be published. It needs skops, the extra ``models``; it is not a pickle,
+        and holds only models that can be checked: see `ScoreCells`.
 
         Parameters
         ----------
@@ -497,7 +492,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         text : str
             The JSON text.
         measure, utility : Measure and Utility, default=None
-            Needed for a transformer with a measure or a utility of your own.
+            Needed for a transformer with a custom measure or utility.
 
         Examples
         --------
@@ -526,7 +521,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             `fit`.
         """
         check_is_fitted(self)
-        # A notebook asks for the names of what it shows: nothing is designed for that.
+        # Notebooks ask for these names: nothing should be designed for that.
         settings = self._settings().for_batches()
         needs_design = cells_of(settings) is not None or self._is_current(self._settings())
         if self._batches is None or needs_design:

@@ -108,7 +108,7 @@ class EngineChecks:
         )
         assert there.columns.tolist() == ["noise", "maybe"]
         assert plain(there).equals(plain(here.loc[shuffled.index]))
-        with pytest.raises(TypeError, match="record_ids must be the name of a column of a lazy"):
+        with pytest.raises(TypeError, match="record_ids must be the name of one of its columns"):
             fitted.transform(self.lazily(rows, 3), record_ids=rows["id"], secret_key=KEY)
         with pytest.raises(ValueError, match=r"X lacks the columns \['name'\]"):
             fitted.transform(self.lazily(rows, 3), record_ids="name", secret_key=KEY)
@@ -280,7 +280,7 @@ class EngineChecks:
         without = self.lazily(rows.drop(columns="person"), 3)
         with pytest.raises(ValueError, match="lacks .*'person'.* is read, and not released"):
             there.transform(without)
-        with pytest.raises(ValueError, match="name a column .* does not tell people apart"):
+        with pytest.raises(ValueError, match="name a column .* nor of person ids"):
             clone(settings).fit(lazy, "person")
 
     def test_too_many_combinations_become_cells(self, rows, monkeypatch):
@@ -288,7 +288,7 @@ class EngineChecks:
         settings, lazy = funnel(0.05, columns=["noise", "id"]), self.lazily(rows, 3)
         with pytest.raises(ValueError, match=r"edges, n_bins.* share a symbol: alphabet='cells'"):
             clone(settings).set_params(alphabet="values").fit(lazy)
-        with pytest.raises(ValueError, match="'id' has a value of its own .* out of columns"):
+        with pytest.raises(ValueError, match="'id' has a different value .* out of columns"):
             clone(settings).set_params(alphabet="cells").fit(lazy)
         with pytest.warns(match="too many combinations .* alphabet='cells' .* n_bins, or"):
             fitted = settings.set_params(columns=["noise", "band"]).fit(lazy)
@@ -354,7 +354,7 @@ class EngineChecks:
         here, there = fitted.certify(fresh), fitted.certify(lazy)
         np.testing.assert_array_equal(here.leakage_bound, there.leakage_bound)
         assert there.n_rows == 2000
-        with pytest.raises(TypeError, match="cannot be passed alongside a lazy"):
+        with pytest.raises(TypeError, match="cannot be passed with a lazy"):
             fitted.evaluate(lazy, target, sample_weight=np.ones(2000))
         with pytest.raises(ValueError, match="'band' is released"):
             fitted.set_params(sensitive="band").certify(lazy)
@@ -363,13 +363,13 @@ class EngineChecks:
         lazy = self.lazily(rows, 2)
         with pytest.raises(ValueError, match="'sensitive' parameter .* must name columns of the"):
             PrivacyFunnelTransformer().fit(lazy)
-        with pytest.raises(TypeError, match="sensitive_features cannot be passed alongside a"):
+        with pytest.raises(TypeError, match="sensitive_features cannot be passed with a"):
             PrivacyFunnelTransformer().fit(lazy, sensitive_features=rows["sex"])
         with pytest.raises(TypeError, match="sample_weight cannot be .*: collect .* partial_fit"):
             funnel().fit(lazy, sample_weight=np.ones(len(rows)))
         with pytest.raises(ValueError, match="'columns' parameter .* names the column 'age'"):
             funnel(columns=["age"]).fit(lazy)
-        with pytest.raises(ValueError, match="Found a frame with 0 rows"):
+        with pytest.raises(ValueError, match="has no rows"):
             funnel().fit(self.lazily(rows.iloc[:0], 1))
         with pytest.raises(TypeError, match="eager frame, but got a lazy one"):
             funnel().partial_fit(lazy)

@@ -306,9 +306,9 @@ class TestIndex:
             np.where(rows["sex"] == "f", "F-", "M-") + pd.Series(range(N)).astype(str),
             pd.Timestamp("2020") + pd.to_timedelta(np.where(rows["sex"] == "f", 1, 50), unit="D"),
         ):
-            with pytest.warns(PrivacyLeakWarning, match=r"The index of X leaves.*\(person\)"):
+            with pytest.warns(PrivacyLeakWarning, match=r"The index of X is released.*\(person\)"):
                 funnel().fit(frame.set_axis(pd.Index(index, name="person")))
-            with pytest.warns(PrivacyLeakWarning, match="The index of X leaves"):
+            with pytest.warns(PrivacyLeakWarning, match="The index of X is released"):
                 funnel().partial_fit(frame.set_axis(pd.Index(index, name="person")))
 
     def test_a_random_index_is_warned_of_as_rarely_as_chance_has_it(self):
@@ -558,8 +558,8 @@ class TestRemainder:
             ("noise", ValueError, "'remainder' parameter of PrivacyFunnelTransformer must be"),
             (3, TypeError, "'drop', 'passthrough' or a list of columns"),
             (["nose"], ValueError, "names the column 'nose', which X does not have"),
-            (["sex"], ValueError, "'sex', which is sensitive or released"),
-            (["band"], ValueError, "'band', which is sensitive or released"),
+            (["sex"], ValueError, "'sex' is both sensitive and in remainder"),
+            (["band"], ValueError, "'band' is both in columns and in remainder"),
         ],
     )
     def test_bad_ones(self, rows, remainder, error, text):
@@ -615,7 +615,7 @@ class TestWhatAHostileTrialFound:
             "large": 2**60 + np.arange(N) + 1000 * is_f,
             "tuples": pd.Index(list(zip(rows["sex"], range(N), strict=True)), tupleize_cols=False),
         }[kind]
-        with pytest.warns(PrivacyLeakWarning, match="The index of X leaves"):
+        with pytest.warns(PrivacyLeakWarning, match="The index of X is released"):
             funnel().fit(rows[["sex", "band"]].set_axis(pd.Index(index, tupleize_cols=False)))
 
     def test_heavy_rows_do_not_hide_a_copy_of_s(self, rows):

@@ -126,7 +126,7 @@ class TestVersion:
     @pytest.mark.parametrize(
         ("version", "sentence"),
         [
-            (2, "has format version 2, which this version of skprivacy does not read: write it again with to_json"),
+            (2, "has format version 2; this version of skprivacy reads version 4: write it again with to_json"),
             (5, "has format version 5; this version of skprivacy reads version 4: update skprivacy"),
             (10**30, "update skprivacy"),
             (0, "has format version 0; this version of skprivacy reads version 4."),
@@ -188,20 +188,18 @@ class TestTexts:
         text = re.sub(before, rf"\g<1>{number}", sealed(content))
         assert "malformed: channel[2][1] must be a finite number" in refusal(Mechanism, text)
 
-    @pytest.mark.parametrize(("old", "path"), [
-        ('"solver"', "the document"), ('"alpha"', "measure"), ('"p_vx"', "objective"),
-    ])  # fmt: skip
-    def test_a_key_that_is_there_twice(self, old, path):
+    @pytest.mark.parametrize("old", ['"solver"', '"alpha"', '"p_vx"'])
+    def test_a_key_that_is_there_twice(self, old):
         target = Target([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9]])
         joint = [[20, 10, 5], [10, 20, 30]]
         text = design_mechanism(joint, 0.1, measure="alpha_lift", utility=target).to_json()
         sentence = refusal(Mechanism, text.replace(old, f"{old}: 3, {old}", 1))
-        assert f"malformed: {path} must be an object without repeated keys" in sentence
+        assert f"an object has the key {old} twice" in sentence
 
     def test_a_label_with_a_key_that_is_there_twice(self, by_columns):
         before, types, after = by_columns["zone"].partition('"columns"')
         text = before + types + after.replace('"unit"', '"unit": "s", "unit"', 1)
-        assert "columns[0].values[0] must be an object" in refusal(PrivacyFunnelTransformer, text)
+        assert 'the key "unit" twice' in refusal(PrivacyFunnelTransformer, text)
 
 
 BAD_LABELS = [
@@ -369,9 +367,9 @@ class TestTransformer:
             (["layout", "replaced"], ["age", "age"], "layout.replaced[1] must be a column that is not in the list"),
             (["layout", "replaced"], ["age"], "layout.replaced must be a list of 2"),
             (["layout", "replaced"], ["age", "ages"], "layout.replaced[1] must be a column"),
-            (["layout", "replaced"], ["age", "sex"], "layout.replaced[1] must be a column that is not sensitive"),
-            (["layout", "copied"], ["sex"], "layout.copied[0] must be a column that is not sensitive"),
-            (["layout", "copied"], ["age"], "layout.copied[0] must be a column that is not replaced"),
+            (["layout", "replaced"], ["age", "sex"], "layout.replaced[1] must be a column without another role"),
+            (["layout", "copied"], ["sex"], "layout.copied[0] must be a column without another role"),
+            (["layout", "copied"], ["age"], "layout.copied[0] must be a column without another role"),
             (["layout", "copied"], [7], "layout.copied[0] must be a column"),
             (["layout", "sensitive"], None, "layout.sensitive must be a list"),
             (["layout", "leaking"], [{"column": "zone", "leakage": 1}], "layout.leaking[0].column must be a column that is copied"),
@@ -397,10 +395,10 @@ class TestTransformer:
     @pytest.mark.parametrize(
         ("steps", "value", "place"),
         [
-            (["layout", "beside"], ["sex"], "layout.beside[0] must be a column that is neither replaced"),
-            (["layout", "beside"], ["town"], "layout.beside[0] must be a column that is neither replaced"),
+            (["layout", "beside"], ["sex"], "layout.beside[0] must be a column without another role"),
+            (["layout", "beside"], ["town"], "layout.beside[0] must be a column without another role"),
             (["layout", "beside"], [], "layout.beside must be a list of 1"),
-            (["layout", "copied"], ["band"], "layout.beside[0] must be a column that is neither replaced"),
+            (["layout", "copied"], ["band"], "layout.beside[0] must be a column without another role"),
             (["beside", "pairs", 0], [9, 0], "beside.pairs[0][0] must be"),
             (["beside", "pairs", 1], [0, 0], "beside.pairs[1] must be a row that comes after the previous"),
             (["beside", "pair_weights", 0], 0, "beside.pair_weights[0] must be positive"),
@@ -430,7 +428,7 @@ class TestTransformer:
     @pytest.mark.parametrize(
         ("key", "sentence"),
         [
-            ("names", r"names\[\d+\] must be the symbol with the label that this output has"),
+            ("names", r"names\[\d+\] must be the symbol with the label of this output"),
             ("member_of", r"members\[0\]\[0\] must be a value in the combination that member_of names"),
             ("symbols", r"mechanism.x_labels\[0\] must be the label that this symbol has in columns"),
         ],

@@ -1,9 +1,8 @@
 """Tables outside of memory: lazy polars, Dask, Spark, and files.
 
-`fit` counts where the rows are, in one aggregation, and only counts travel, and where columns are
-passed through, some rows of these and of S, to judge them; `transform` returns a lazy frame of the
-same kind. Each library is imported in a module of its own, and only when one
-of its frames is given.
+`fit` counts rows where they are, in one aggregation; if columns are passed through, it also reads
+some rows of these and of S, to judge them. `transform` returns a lazy frame of the same kind. Each
+library is imported in one module, when one of its frames is passed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .lazy_frames import LazyTable
 
 __all__ = ["LazyTable", "any_table"]
 
-# Where the `LazyTable` of each library is.
+# Module and class for each library.
 _TABLES = {
     "polars": ("lazy_polars", "PolarsTable"),
     "dask": ("dask_frames", "DaskTable"),
@@ -27,27 +26,26 @@ _TABLES = {
 def any_table(
     X: Any, owner: str, sensitive_features: Any = None, sample_weight: Any = None
 ) -> Any:
-    """Return a `LazyTable` around a lazy frame, and anything else as it is.
+    """Return a `LazyTable` for a lazy frame, and anything else unchanged.
 
-    sensitive_features, sample_weight : what was passed next to it, which must be nothing.
+    sensitive_features, sample_weight : must be None for a lazy frame.
     """
     kind = lazy_kind(X)
     if kind is None:
         return X
     if sensitive_features is not None:
         raise TypeError(
-            "sensitive_features cannot be passed alongside a lazy frame, whose rows are "
-            "elsewhere: make it a column of the frame, and name it with sensitive=...."
+            "sensitive_features cannot be passed with a lazy frame: make it a column of the "
+            "frame, and name it with sensitive=...."
         )
     if sample_weight is not None:
         raise TypeError(
-            "sample_weight cannot be passed alongside a lazy frame, whose rows are counted where "
-            "they are, each as one: collect the columns that are needed first, or fit batch by "
-            "batch with partial_fit."
+            "sample_weight cannot be passed with a lazy frame: collect the columns that are "
+            "needed first, or fit batch by batch with partial_fit."
         )
     if kind not in _TABLES:
-        told = f"{owner} takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}: "
-        raise TypeError(told + "collect it first.")
+        got = f"takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}"
+        raise TypeError(f"{owner} {got}: collect it first.")
     module, table = _TABLES[kind]
     try:
         return getattr(import_module(f".{module}", __package__), table)(X)

@@ -1,9 +1,9 @@
-"""Delimited text as bytes: where each field of each row is, and rows put together from fields.
+"""Delimited text as bytes: find the fields of rows, and join fields to rows.
 
-Fields are found and copied without being decoded: the text of what is not replaced stays the same
-byte for byte, with its leading zeros. Quotes are written where a text needs them and nowhere else:
-they are no part of it, and may tell which source a row is from. A quote has a meaning only at the
-start of a field, and a doubled quote in a quoted field stands for one (RFC 4180).
+Fields are copied without being decoded: their text stays the same byte for byte, with leading
+zeros. Quotes are written only if a text needs them: they are no part of it, and may reveal the
+source of a row. A quote has a meaning only at the start of a field, and a doubled quote in a
+quoted field stands for one (RFC 4180).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 # Masks that keep the first 0 to 8 bytes of a word of eight.
 _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 
-# Short fields are compared eight bytes at a time, all of them at once; long ones one by one. A
-# field is long beyond `_LONG` bytes, or beyond `_MOST_PADDING` times the mean bytes of a row,
-# which fewer than one in `_MOST_PADDING` can be.
+# Short fields are compared eight bytes at a time, all at once; long ones one by one. A field is
+# long beyond `_LONG` bytes, or beyond `_MOST_PADDING` times the mean bytes of a row, as fewer than
+# one in `_MOST_PADDING` can be.
 _LONG = 256
 _MOST_PADDING = 8
 
@@ -44,8 +44,8 @@ _Words: TypeAlias = npt.NDArray[np.uint64]
 class Fields:
     """The fields of complete rows.
 
-    text : the bytes of the rows; starts, ends : (n_rows, n_columns), where each field is;
-    row_ends : just past the line end of each row.
+    text : the bytes of the rows; starts, ends : (n_rows, n_columns), of each field; row_ends :
+    just past the line end of each row.
     """
 
     text: bytes
@@ -53,12 +53,18 @@ class Fields:
     ends: IntArray
     row_ends: IntArray
 
+    @classmethod
+    def without_columns(cls, n_rows: int) -> Fields:
+        """Return rows without fields."""
+        nowhere = np.zeros((n_rows, 0), dtype=np.intp)
+        return cls(b"", nowhere, nowhere, np.zeros(n_rows, dtype=np.intp))
+
     def __len__(self) -> int:
         return len(self.starts)
 
     @property
     def n_columns(self) -> int:
-        """How many fields a row has."""
+        """The number of fields of a row."""
         return self.starts.shape[1]
 
     def row(self, row: int) -> list[bytes]:
@@ -94,8 +100,8 @@ class Fields:
     ) -> Bytes:
         """Return rows of copied columns and new ones, as an array of bytes.
 
-        parts : in their order, the position of a column that is copied, or (codes, texts) of a
-        new one; line_end : of all rows. Their own ends may differ, and tell what is left out.
+        parts : in order, the position of a copied column, or (codes, texts) of a new one;
+        line_end : of all rows, because their own may differ and reveal something.
         """
         more = _Pool(self.text)
         pieces: list[tuple[IntArray, IntArray]] = []
@@ -106,7 +112,7 @@ class Fields:
                 codes, texts = part
                 pieces.append(more.added([before + text for text in texts], codes))
             elif part and not (self._counts(b'"', part) + self._counts(b"\r", part)).any():
-                # With the delimiter before it, unless it is the first.
+                # With the delimiter before it, except in the first place.
                 pieces.append((self.starts[:, part] - bool(place), self.ends[:, part]))
             else:
                 pieces += [more.added([before], same), self._plainly_quoted(part, delimiter, more)]
@@ -114,7 +120,7 @@ class Fields:
         return _joined(more.bytes(), pieces)
 
     def _counts(self, characters: bytes, column: int) -> IntArray:
-        """Return how many of some characters each field of a column has, with its quotes."""
+        """Return how often some characters occur in each field of a column, with its quotes."""
         places = self._places(characters)
         if not len(places):
             return np.zeros(len(self), dtype=np.intp)
@@ -126,7 +132,7 @@ class Fields:
         return {}
 
     def _places(self, characters: bytes) -> IntArray:
-        """Return where any of some characters are in the text."""
+        """Return the places of some characters in the text."""
         if characters not in self._found:
             is_one = np.isin(np.arange(256), list(characters))
             self._found[characters] = np.flatnonzero(is_one.take(self._array))
@@ -139,9 +145,9 @@ class Fields:
     def _plainly_quoted(
         self, column: int, delimiter: bytes, more: _Pool
     ) -> tuple[IntArray, IntArray]:
-        """Return where each field of a column is, with quotes only where its text needs them.
+        """Return starts and ends of the fields of a column, quoted only if their text needs it.
 
-        more : is given the fields that have to be written anew.
+        Fields that have to be written anew are added to `more`.
         """
         starts, ends = self.starts[:, column], self.ends[:, column]
         n_quotes, n_returns = self._counts(b'"', column), self._counts(b"\r", column)
@@ -158,13 +164,13 @@ class Fields:
 
 
 class _Pool:
-    """The bytes that rows are put together from: those of a text, and more."""
+    """The bytes that rows are joined from: those of a text, and more."""
 
     def __init__(self, text: bytes) -> None:
         self._parts, self._size = [text], len(text)
 
     def added(self, texts: Sequence[bytes], codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Add some texts; return where the one that each code stands for starts and ends."""
+        """Add some texts; return starts and ends of the text of each code."""
         sizes = np.array([len(text) for text in texts])
         begins = self._size + np.cumsum(sizes) - sizes
         self._parts += texts
@@ -172,12 +178,12 @@ class _Pool:
         return begins[codes], begins[codes] + sizes[codes]
 
     def bytes(self) -> Bytes:
-        """Return all of them."""
+        """Return all bytes."""
         return np.frombuffer(b"".join(self._parts), np.uint8)
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Return a code for each field, and the row in which each distinct one is first seen.
+    """Return a code for each field, and the first row of each distinct field.
 
     text : padded by a word.
     """
@@ -208,7 +214,7 @@ def _factorized_by_words(
     codes, values = pd.factorize(mixed)
     first = np.zeros(len(values), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    if not all((word == word[first][codes]).all() for word in words):  # two fields mixed alike
+    if not all((word == word[first][codes]).all() for word in words):  # a collision of hashes
         codes = pd.DataFrame(dict(enumerate(words))).groupby(list(range(len(words)))).ngroup()
         codes = codes.to_numpy()
         first = np.unique(codes, return_index=True)[1]
@@ -216,7 +222,7 @@ def _factorized_by_words(
 
 
 def words_of(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
-    """Return the bytes of each field, eight at a time, as integers; first its length.
+    """Return the lengths of fields, and their bytes as integers, eight bytes at a time.
 
     text : padded by a word.
     """
@@ -229,7 +235,7 @@ def words_of(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
 
 
 def _joined(source: Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> Bytes:
-    """Return, row after row, the bytes of the source from the start to the end of each piece."""
+    """Return the bytes of all pieces, row by row; pieces : starts and ends in the source."""
     starts = np.stack([start for start, _ in pieces], axis=1)
     ends = np.stack([end for _, end in pieces], axis=1)
     # Pieces that follow each other in the source are one.
@@ -250,7 +256,7 @@ def _joined(source: Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> Bytes
 
 
 def gathered(source: Bytes, starts: IntArray, ends: IntArray) -> Bytes:
-    """Return the bytes of pieces, which are short, one after the other."""
+    """Return the bytes of short pieces, one after the other."""
     lengths = ends - starts
     positions = np.arange(lengths.sum())
     positions += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -260,7 +266,7 @@ def gathered(source: Bytes, starts: IntArray, ends: IntArray) -> Bytes:
 def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     """Return the `Fields` of the complete rows at the start of a text.
 
-    line : the number of its first line, for messages. Empty lines are left out, unless a row is
+    line : the number of its first line, for messages. Empty lines are left out, unless rows have
     a single field.
     """
     array = np.frombuffer(text, np.uint8)
@@ -283,7 +289,7 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
 
 
 def first_row_end(text: bytes, delimiter: str) -> int:
-    """Return where the first row of a text ends, just past its line end; 0 if it does not."""
+    """Return the end of the first row of a text, just past its line end; 0 if there is none."""
     array = np.frombuffer(text, np.uint8)
     separators = _separators(text, array, delimiter)
     row_ends = separators[array[separators] == _NEWLINE]
@@ -291,12 +297,12 @@ def first_row_end(text: bytes, delimiter: str) -> int:
 
 
 def n_fields(text: bytes, delimiter: str) -> int:
-    """Return how many fields a text of a single row has."""
+    """Return the number of fields of a single row."""
     return len(_separators(text, np.frombuffer(text, np.uint8), delimiter))
 
 
 def _separators(text: bytes, array: Bytes, delimiter: str) -> IntArray:
-    """Return where fields end: at delimiters and line ends that are not quoted."""
+    """Return the ends of fields: delimiters and line ends that are not quoted."""
     separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
     if _QUOTE not in text:
         return separators
@@ -315,32 +321,26 @@ def _check_shape(
         row = wrong[0]
         start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
-        told = f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: "
-        raise ValueError(told + "is a quote missing, or is the delimiter wrong?")
+        sizes_differ = f"has {sizes[row]} fields where the first line has {n_columns}"
+        advice = "is a quote missing, or is the delimiter wrong?"
+        raise ValueError(f"line {line:,} {sizes_differ}: {advice}")
 
 
 def _quotes(array: Bytes, delimiter: int) -> IntArray:
-    """Return the quotes that begin and end quoted fields, in turn; doubled ones cancel out."""
+    """Return the quotes that begin and end quoted fields, alternately; doubled ones cancel out."""
     quotes = np.flatnonzero(array == _QUOTE)
     before = array[np.maximum(quotes - 1, 0)]
     is_begin = (before == delimiter) | (before == _NEWLINE) | (quotes == 0)
-    # If every quote that opens is at the start of a field or doubles the one before, parity tells.
+    # If every quote that opens is at the start of a field or doubles the one before, they
+    # alternate. Else there are quotes inside fields: 5" is not a quoted field.
     doubles = np.diff(quotes, prepend=-2) == 1
     if (is_begin | doubles)[::2].all():
         return quotes
-    return _quotes_that_count(quotes, is_begin, ~doubles)
-
-
-def _quotes_that_count(quotes: IntArray, is_begin: BoolArray, is_first: BoolArray) -> IntArray:
-    """Return the same for text with quotes inside fields: 5" is not a quoted field.
-
-    is_begin : at the start of a field; is_first : of quotes side by side.
-    """
-    # Two side by side cancel out: what is left of each run is its first quote, or nothing.
-    first = np.flatnonzero(is_first)
+    # Two side by side cancel out: each run leaves its first quote, or none.
+    first = np.flatnonzero(~doubles)
     first = first[np.diff(first, append=len(quotes)) & 1 == 1]
     # At the start of a field a quote begins a quoted text, unless it ends one; elsewhere it can
-    # only end one. So what counts is how many were at a start since the last one elsewhere.
+    # only end one. So the parity of quotes at a start since the last one elsewhere decides.
     n_begin = np.cumsum(is_begin[first])
     n_before = np.maximum.accumulate(np.where(is_begin[first], 0, n_begin))
     is_inside = (n_begin - n_before) & 1 == 1
@@ -353,7 +353,7 @@ def is_inside_quotes(text: bytes, delimiter: str) -> bool:
 
 
 def unquoted(field: bytes) -> bytes:
-    """Return what a field says, without its quotes."""
+    """Return the text of a field, without its quotes."""
     if not field.startswith(b'"'):
         return field
     inside = field[1:-1]

@@ -1,8 +1,7 @@
-"""Tables in delimited text: CSV and TSV, with the meaning of their texts."""
+"""Tables in delimited text (CSV and TSV), and the types of their texts."""
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections import Counter
@@ -13,7 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Setting, message_of, warn
+from .._messages import Message, message_of, warn
 from .._typing import BoolArray, IntArray
 from ..tables.frames import as_series
 from ..tables.table import ColumnType, type_of_dtype
@@ -30,24 +29,23 @@ from .csv_fields import (
 )
 from .file_tables import Block, ByteStream, Input, Sink, Source
 
-# An empty field is missing in any column, the others among numbers only: as a category, "NA" may
-# be Namibia.
+# An empty field is missing in any column, the others only among numbers: "NA" may be Namibia.
 _MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
 
-# Nothing that was matched is given back (++): a long field is read once.
+# Possessive (++), so that a long field is read once.
 _NUMBER = re.compile(r"\s*+[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
 _INTEGER = re.compile(r"\s*+[+-]?\d++\s*+", re.ASCII)
 _CODE = re.compile(r"\s*[+-]?0\d", re.ASCII)  # 00123 is a name made of digits
 _DIGITS = re.compile(r"(\.?)(\d+)", re.ASCII)
 
-# The largest integers that can be told apart: in a column of integers, and among floats.
+# The largest integers that are exact: in a column of integers, and among floats.
 _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_EXACT = 2**53
 _MOST_DIGITS = 19
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is written like a number; one that is missing is not."""
+    """Whether a text is a number; a missing value is not."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -57,14 +55,14 @@ def has_values(texts: Iterable[str]) -> bool:
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
-    """Whether the distinct texts of a column are all numbers, but for missing ones."""
+    """Whether all texts of a column are numbers or missing values."""
     present = [text for text in texts if text.strip() not in _MISSING]
     if not present or not all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present):
         return False
-    return _are_told_apart(present)
+    return _are_exact(present)
 
 
-def _are_told_apart(texts: Sequence[str]) -> bool:
+def _are_exact(texts: Sequence[str]) -> bool:
     """Whether the integers among texts are small enough to stay different as numbers."""
     integers = [text for text in texts if _INTEGER.fullmatch(text)]
     largest = _LARGEST_INTEGER if len(integers) == len(texts) else _LARGEST_EXACT
@@ -72,15 +70,14 @@ def _are_told_apart(texts: Sequence[str]) -> bool:
 
 
 def _integer(text: str) -> float:
-    """Return an integer, infinity for one that is too large anyway."""
-    digits = text.strip().lstrip("+-").lstrip("0")
-    if len(digits) > _MOST_DIGITS:
-        return math.inf
-    return -int(digits or "0") if text.lstrip().startswith("-") else int(digits or "0")
+    """Return an integer, or infinity if it has too many digits."""
+    digits = text.strip().lstrip("+-").lstrip("0") or "0"  # int() refuses thousands of zeros
+    number = math.inf if len(digits) > _MOST_DIGITS else int(digits)
+    return -number if "-" in text else number
 
 
-def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
-    """Return a categorical column of texts as what it means.
+def converted(column: pd.Series, family: str, name: Hashable) -> pd.Series:
+    """Return a categorical column of texts, converted to a family.
 
     family : "numbers", "times", "bool" or "str", as in `encoding.values`.
     """
@@ -92,52 +89,49 @@ def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
     elif family == "bool":
         known = {"": None, "true": True, "false": False}
         if not all(text.lower() in known for text in texts):
-            told = f"The column {name!r} holds a text where true or false is expected."
-            raise ValueError(told)
+            raise ValueError(f"The column {name!r} holds a text where true or false is expected.")
         values = pd.array([known[text.lower()] for text in texts], dtype="boolean")
     else:
-        # An empty text is a category here; among the symbols of an alphabet it is None.
+        # Here an empty text is a category; in an alphabet it is None.
         return column.cat.remove_categories([text for text in texts if text == ""])
     codes = column.cat.codes.to_numpy()
     return pd.Series(values.take(codes, allow_fill=True), name=column.name)
 
 
 def _numbers(texts: Iterable[str], name: Hashable) -> Any:
-    """Return texts as an array of integers, where all are, or of floats."""
+    """Return texts as an array of integers, or of floats if some are not integers."""
     stripped = [None if text.strip() in _MISSING else text.strip() for text in texts]
     present = [text for text in stripped if text is not None]
     # The value is not shown: it may be one of S.
     if not all(map(_NUMBER.fullmatch, present)):
         raise ValueError(f"The column {name!r} holds a text where a number is expected.")
-    if not _are_told_apart(present):
-        raise ValueError(f"The column {name!r} has integers that are too large to be told apart.")
+    if not _are_exact(present):
+        raise ValueError(f"The column {name!r} has integers that are too large to be exact.")
     if all(map(_INTEGER.fullmatch, present)):
-        return pd.array(
-            [None if text is None else _integer(text) for text in stripped], dtype="Int64"
-        )
+        integers = [None if text is None else _integer(text) for text in stripped]
+        return pd.array(integers, dtype="Int64")
     return pd.array([np.nan if text is None else float(text) for text in stripped])
 
 
 def written_numbers(texts: pd.Series) -> list[pd.Series]:
-    """Return what can be read in numbers as they are written: the texts, and their forms.
+    """Return two columns that reveal how numbers are written: the texts, and their formats.
 
-    Texts that all differ are too many to judge; their forms (9, 9.9, 9.99, +9e9) are few.
+    Texts that all differ are too many to judge; their formats (9, 9.9, 9.99, +9e9) are few.
     """
-    forms = {text: _form(text) for text in texts.unique()}
-    return [texts, texts.map(forms)]
+    return [texts, texts.map({text: _format(text) for text in texts.unique()})]
 
 
-def _form(text: str) -> str:
-    """Return a text with all digits alike, and only as many as decimals."""
+def _format(text: str) -> str:
+    """Return a text with 9 for each integer part and for each decimal."""
     if _NUMBER.fullmatch(text) is None:
         return text
-    if float(text):  # of others than zero, the sign is a part of the number
+    if float(text):  # the sign belongs to the value, except of zero
         text = text.replace("-", "", 1) if text.lstrip().startswith("-") else text
     return _DIGITS.sub(lambda found: found[1] + "9" * (len(found[2]) if found[1] else 1), text)
 
 
 def as_texts(column: pd.Series) -> tuple[IntArray, list[str]]:
-    """Return a code for each row of a released column, and the texts that stand for them."""
+    """Return a code for each row of a released column, and the text of each code."""
     codes: IntArray
     values: Any
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -157,36 +151,33 @@ def _text(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-# Whether the first line of a text file names its columns, or is a row like the others.
+# Whether the first line of a text file is a header or a row.
 #
-# A row mistaken for names would be published as it is: a line that may be a row is refused.
+# A row mistaken for a header would be published unchanged: a line that may be a row is refused.
 
 
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
-_YEARS = range(1500, 2101)
 
 
 def check_names(header: bool | None, names: Sequence[str] | None) -> None:
-    """Check what is said about the header of a file."""
+    """Check the parameters `header` and `names` of a file."""
     if names is None:
         return
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-        raise TypeError(
-            Message(Setting("names", [...]), " must be a list of texts, one name for each column.")
-        )
+        template = "{names=[...]} must be a list of texts, one name for each column."
+        raise TypeError(Message.of(template))
     if header:
-        told = Setting("names", [...]), " is for a file without a header: leave out "
-        raise ValueError(Message(*told, Setting("header", True), "."))
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(Message(Setting("names", [...]), f" has {twice[0]!r} twice."))
+        template = "{names=[...]} is for a file without a header: leave out {header=True}."
+        raise ValueError(Message.of(template))
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(Message.of("{names=[...]} has {name!r} twice.", name=twice[0]))
 
 
 def data_fields(line: Fields, rows: Fields) -> list[int]:
-    """Return which fields of a first line look like data; none if it is a header.
+    """Return the fields of a first line that look like data; none if it is a header.
 
     A field looks like data if it consists of digits and signs (a number, a date), or is a value of
-    its own column in the rows below. The line is still a header if more fields than that must be
+    its column in the rows below. The line is still a header if more fields than these must be
     names, because they are words above nothing but numbers. And numbers that enumerate, such as
     years, are names, unless one is a value of its column or the next row enumerates as well.
     """
@@ -221,17 +212,17 @@ def _is_digits(text: str) -> bool:
 
 
 def _enumerates(texts: Sequence[str]) -> bool:
-    """Whether the numbers in a line are in order, as the names of columns may be.
+    """Whether the numbers in a line enumerate columns.
 
-    Two of these must hold as well: they go up or down by one, they are years, there are more than
-    two.
+    They must be in order, and two of these must hold: they go up or down by one, they are years,
+    there are more than two.
     """
     found = [text for text in texts if _is_digits(text)]
     if len(found) < 2 or not all(map(_WHOLE.fullmatch, found)):
         return False
     numbers = [int(text) for text in found]
     steps = {after - before for before, after in pairwise(numbers)}
-    are_years, are_many = all(number in _YEARS for number in numbers), len(numbers) > 2
+    are_years, are_many = all(1500 <= number <= 2100 for number in numbers), len(numbers) > 2
     by_one, in_order = steps in ({1}, {-1}), min(steps) > 0 or max(steps) < 0
     return in_order and by_one + are_years + are_many >= 2
 
@@ -254,7 +245,7 @@ _MAY_BEGIN = _table(b"=+-@\t\r")
 _IS_MARK = _table(b"=+-@\t\r ")
 _MAY_END = _table(b"0123456789. ")
 
-# What a byte is in a number, and what may follow what. 1.2.3 passes too: nothing computes it.
+# The parts of a number, and which may follow which. 1.2.3 passes too: no spreadsheet computes it.
 _PARTS = [b"", b"0123456789", b".", b"eE", b"+-", b" "]
 _PART = np.sum([i * _table(part) for i, part in enumerate(_PARTS)], axis=0).astype(np.uint8)
 _MAY_FOLLOW = np.zeros(8 * 8, dtype=bool)
@@ -263,7 +254,7 @@ for _pair in (b"11", b"1.", b"1e", b"1 ", b".1", b".e", b". ", b"e1", b"e-", b"-
 
 
 def formulas_in_fields(fields: Fields, columns: Sequence[int]) -> IntArray:
-    """Return for each of some columns how many of its fields are formulas."""
+    """Return the number of formulas in each of some columns."""
     array, chosen = np.frombuffer(fields.text, np.uint8), np.array(columns, dtype=np.intp)
     starts = fields.starts[:, chosen]
     first = array.take(starts)
@@ -278,7 +269,7 @@ def formulas_in_fields(fields: Fields, columns: Sequence[int]) -> IntArray:
 
 
 def formulas_in_texts(codes: IntArray, texts: Sequence[bytes]) -> int:
-    """Return how many rows of a column are formulas; codes : of the text of each row."""
+    """Return the number of rows with formulas in a column; codes : of the text of each row."""
     sizes = np.array([len(text) for text in texts])
     ends = np.cumsum(sizes)
     array = np.frombuffer(b"".join(texts) + b" ", np.uint8)
@@ -288,7 +279,7 @@ def formulas_in_texts(codes: IntArray, texts: Sequence[bytes]) -> int:
 
 
 def _are_formulas(array: Bytes, starts: IntArray, ends: IntArray) -> BoolArray:
-    """Return which texts are formulas, if their first character may begin one."""
+    """Return which texts are formulas; their first characters may begin one."""
     lengths = ends - starts
     is_formula = lengths > _LONGEST
     short = np.flatnonzero((lengths > 0) & ~is_formula)
@@ -309,39 +300,25 @@ def _are_computed(array: Bytes, starts: IntArray, ends: IntArray) -> BoolArray:
     return ~is_number & ~np.logical_and.reduceat(_IS_MARK.take(text), first)
 
 
-def warn_of_formulas(n_rows: Mapping[str, int]) -> None:
-    """Warn of columns that were written with formulas in them; n_rows : by name."""
-    found = [f"{name!r} ({count:,} rows)" for name, count in n_rows.items() if count]
-    if found:
-        warn(
-            f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with =, "
-            f"+, - or @ and are not numbers. They are written unchanged: import these columns as "
-            f"text, or drop them."
-        )
-
-
-# Tables in delimited text: CSV and TSV.
+# Tables in delimited text.
 
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-_OTHER_DELIMITERS = ",;|\t"
 
 LINE_BYTES = 1 << 16
 BLOCK_BYTES = 1 << 22
 _MOST_ROW_BYTES = 1 << 26
 
-_MOST_SHOWN = 3
+_MOST_SHOWN = 3  # fields in a message
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def check_delimiter(delimiter: str) -> str:
     """Return a delimiter, if it is one byte that can separate fields."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        told = f"The delimiter {delimiter!r} is not a single ASCII character other than a quote "
-        raise ValueError(told + "or a line end.")
+        what = "a single ASCII character other than a quote or a line end"
+        raise ValueError(f"The delimiter {delimiter!r} is not {what}.")
     return delimiter
 
 
@@ -360,11 +337,11 @@ def check_encoding(encoding: str) -> str:
 class DelimitedSource(Source):
     """A CSV or TSV file.
 
-    Its bytes are in an encoding that agrees with ASCII on delimiters, quotes and line ends; only
-    names and the columns that are asked for are decoded.
+    Its encoding agrees with ASCII on delimiters, quotes and line ends; only names and the columns
+    that are read are decoded.
 
-    header : whether the first line has the names of the columns; None to find out, and to refuse
-    a line that may be a row. names : of the columns of a file without a header.
+    header : whether the first line has the names of the columns; None: a line that may be a row
+    is refused. names : of the columns of a file without a header.
     """
 
     def __init__(
@@ -383,7 +360,7 @@ class DelimitedSource(Source):
         first = self._first_line()
         has_header = header is not False and names is None
         self._skipped = first.text if has_header else b""
-        # That of the first row, which is no header, would tell something about this row.
+        # The line end of a first row that is no header would reveal something about this row.
         self.line_end = b"\r\n" if self._skipped.endswith(b"\r\n") else b"\n"
         self.header = first if has_header else self._made_header(first, names)
         self.names = [self.decoded(unquoted(field), "the header") for field in self.header.row(0)]
@@ -396,14 +373,14 @@ class DelimitedSource(Source):
         text, end = stream.read(len(_MARK)), 0
         self.mark = _MARK if text == _MARK else b""
         text = text.removeprefix(_MARK)
-        # Each read doubles what there is: a long row is read in linear time.
+        # Each read doubles the text, so that a long row is read in linear time.
         while not end and len(text) <= _MOST_ROW_BYTES:
             if not (piece := stream.read(max(LINE_BYTES, len(text)))):
                 break
             text += piece
             end = first_row_end(text, self.delimiter)
         line = text[:end] if end else text
-        if line.startswith(_UTF_16_MARKS):
+        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
         if b"\n" not in line and b"\r" in line:
             raise ValueError(f"{self.input.name} ends lines with CR alone: convert them to LF.")
@@ -421,45 +398,52 @@ class DelimitedSource(Source):
         if names is None:
             names = [f"c{column + 1}" for column in range(n_columns)]
         if len(names) != n_columns:
-            told = f"{self.input.name} has {n_columns} columns, but ", Setting("names", [...])
-            raise ValueError(Message(*told, f" has {len(names)}."))
+            template = "{file} has {n_columns} columns, but {names=[...]} has {n_names}."
+            sizes = {"n_columns": n_columns, "n_names": len(names)}
+            raise ValueError(Message.of(template, file=self.input.name, **sizes))
         delimiter = self.delimiter.encode()
         fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
         return split(delimiter.join(fields) + b"\n", self.delimiter, n_columns, 1)
 
     def check_names(self) -> None:
-        """Check that each name stands for one column, and that the line was split into columns."""
+        """Check that no two columns have the same name, and that the delimiter is right."""
         # No name is shown: the line may be a row, with a value of S in it.
         first: dict[str, int] = {}
         for place, name in enumerate(self.names, 1):
             if first.setdefault(name, place) != place:
-                told = f"{self.input.name}: the columns {first[name]} and {place} have the same "
-                why = "name: if there is no header, use ", Setting("header", False)
-                raise ValueError(Message(told, *why, "."))
-        others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
+                template = (
+                    "{file}: the columns {first} and {place} have the same name: if there is no "
+                    "header, use {header=False}."
+                )
+                places = {"first": first[name], "place": place}
+                raise ValueError(Message.of(template, file=self.input.name, **places))
+        others = [other for other in ",;|\t" if other in self.names[0]]
         if len(self.names) == 1 and others:
-            told = f"{self.input.name} has only one column, with {others[0]!r} in its name: "
-            raise ValueError(told + "is that the delimiter?")
+            what = f"only one column, with {others[0]!r} in its name: is that the delimiter?"
+            raise ValueError(f"{self.input.name} has {what}")
 
     def _check_header(self) -> None:
         """Check that the first line is not a row."""
         block = next(self.blocks())
         assert isinstance(block, DelimitedBlock)
         if columns := data_fields(self.header, block.fields):
-            told = f"{self.input.name}: the first line may be a row rather than a header (see "
-            row = f"{_counted(columns)}): use ", Setting("header", False), " if it is a row, with "
-            names = Setting("names", [...]), " to name the columns if you like, or "
-            header = Setting("header", True), " if it is a header."
-            raise ValueError(Message(told, *row, *names, *header))
+            template = (
+                "{file}: the first line may be a row rather than a header (see {fields}): use "
+                "{header=False} if it is a row, with {names=[...]} to name the columns if you "
+                "like, or {header=True} if it is a header."
+            )
+            fields = _listed(columns)
+            raise ValueError(Message.of(template, file=self.input.name, fields=fields))
 
     def decoded(self, field: bytes, where: str) -> str:
-        """Return the text of bytes; where : what they are, for a message."""
+        """Return the text of a field; where : it is, for a message."""
         try:
             return field.decode(self.encoding)
         except UnicodeDecodeError:
             # The field is not shown: it may be one of S.
-            told = f"{self.input.name}: {where} is not in {self.encoding}: "
-            raise ValueError(told + "name its encoding, for instance latin-1.") from None
+            advice = "name its encoding, for instance latin-1"
+            wrong = f"{self.input.name}: {where} is not in {self.encoding}: {advice}."
+            raise ValueError(wrong) from None
 
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
         is_text = values.dtype == object
@@ -494,8 +478,8 @@ class DelimitedSource(Source):
         return f"{self.input.name}: the row on line {line:,} does not end: is a quote missing?"
 
 
-def _counted(columns: Sequence[int]) -> str:
-    """Return where columns are, as a part of a sentence."""
+def _listed(columns: Sequence[int]) -> str:
+    """Return the positions of columns as text."""
     *most, last = [str(column + 1) for column in columns[:_MOST_SHOWN]]
     places = f"fields {', '.join(most)} and {last}" if most else f"field {last}"
     return f"{places}, for instance" if len(columns) > _MOST_SHOWN else places
@@ -514,8 +498,7 @@ class DelimitedBlock(Block):
     def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
         codes, raw = self.fields.distinct(position, rows)
         name = self.source.names[position]
-        where = f"the column {name!r}"
-        decoded = [self.source.decoded(unquoted(field), where) for field in raw]
+        decoded = [self.source.decoded(unquoted(field), f"the column {name!r}") for field in raw]
         texts = pd.Index(decoded, dtype=object)
         if not texts.is_unique:  # abc and "abc"
             position_of, texts = pd.factorize(texts)
@@ -524,7 +507,7 @@ class DelimitedBlock(Block):
 
     def frame(self, positions: Sequence[int], families: Sequence[str]) -> pd.DataFrame:
         columns = {
-            (name := self.source.names[position]): meant(self.column(position), family, name)
+            (name := self.source.names[position]): converted(self.column(position), family, name)
             for position, family in zip(positions, families, strict=True)
         }
         return pd.DataFrame(columns, copy=False)
@@ -544,24 +527,23 @@ class DelimitedSink(Sink):
         if not self._has_header:
             self._write_header(block, parts)
             self._has_header = True
+        fields, line_end, copied = Fields.without_columns(len(block)), b"\n", dict[str, int]()
         if self._copies(block):
+            fields, line_end = block.fields, block.source.line_end
             copied = {name: part for name, part in parts.items() if isinstance(part, int)}
-            counts = formulas_in_fields(block.fields, list(copied.values()))
+            counts = formulas_in_fields(fields, list(copied.values()))
             self._n_formulas.update(dict(zip(copied, counts.tolist(), strict=True)))
-            rows = [
-                part if isinstance(part, int) else self._new(name, part, len(parts) == 1)
-                for name, part in parts.items()
-            ]
-            delimiter, line_end = self._delimiter.encode(), block.source.line_end
-            self._file.write(block.fields.spliced(rows, delimiter, line_end))
-        else:
-            self._write_texts(block, parts)
+        rows: list[int | tuple[IntArray, list[bytes]]] = []
+        for name, part in parts.items():
+            column = block.column(part) if isinstance(part, int) and name not in copied else part
+            rows.append(part if name in copied else self._new(name, column, len(parts) == 1))
+        self._file.write(fields.spliced(rows, self._delimiter.encode(), line_end))
 
     def _copies(self, block: Block) -> TypeGuard[DelimitedBlock]:
         return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
 
     def _new(self, name: str, column: Any, is_alone: bool) -> tuple[IntArray, list[bytes]]:
-        """Return the codes of a new column, and the fields that they stand for."""
+        """Return the codes of a column that is written anew, and the field of each code."""
         codes, texts = as_texts(as_series(column))  # type: ignore[arg-type]  # it is one
         raw = [text.encode(self._encoding) for text in texts]
         self._n_formulas[name] += formulas_in_texts(codes, raw)
@@ -583,23 +565,11 @@ class DelimitedSink(Sink):
         self._file.write(block.source.mark)
         self._file.write(block.source.header.spliced(row, delimiter, block.source.line_end))
 
-    def _write_texts(self, block: Block, parts: Mapping[str, Any]) -> None:
-        """Write the rows of a table of another kind."""
-        columns = {}
-        for name, part in parts.items():
-            column: Any = block.column(part) if isinstance(part, int) else as_series(part)
-            codes, texts = as_texts(column)
-            raw = [text.encode(self._encoding) for text in texts]
-            self._n_formulas[name] += formulas_in_texts(codes, raw)
-            columns[name] = np.array(texts, dtype=object)[codes]
-        text = io.StringIO()
-        pd.DataFrame(columns).to_csv(
-            text, sep=self._delimiter, header=False, index=False, lineterminator="\n"
-        )
-        self._file.write(text.getvalue().encode(self._encoding))
-
     def warn(self) -> None:
-        warn_of_formulas(self._n_formulas)
-
-    def close(self) -> None:
-        """Do nothing: everything is written already."""
+        counts = self._n_formulas.items()
+        if found := [f"{name!r} ({count:,} rows)" for name, count in counts if count]:
+            warn(
+                f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with "
+                f"=, +, - or @ and are not numbers. They are written unchanged: import these "
+                f"columns as text, or drop them."
+            )

@@ -34,17 +34,19 @@ class DaskTable(LazyTable):
         self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         count, merge = delayed(count_part, pure=False), delayed(merge_tallies, pure=False)
-        own = [name for name in names if name != NUMBER]
-        read = own if numbers is None else dict.fromkeys([*own, *numbers.read])
+        columns = [name for name in names if name != NUMBER]
+        read = columns if numbers is None else dict.fromkeys([*columns, *numbers.read])
         options = {"names": list(names), "edges": dict(edges), "limit": limit}
         shared = delayed(numbers, pure=False, traverse=False)  # sent once, not with every part
-        parts = _fixed(self._frame[list(read)]).to_delayed(optimize_graph=False)
-        tallies = [count(part, numbers=shared, **options) for part in parts]
+        tallies = [count(part, numbers=shared, **options) for part in self._parts(list(read))]
         while len(tallies) > 1:
             groups = range(0, len(tallies), _MERGED_AT_ONCE)
             tallies = [merge(tallies[i : i + _MERGED_AT_ONCE]) for i in groups]
         (tally,) = compute(*tallies)
         return Distinct.of(tally)
+
+    def _parts(self, names: Sequence[str]) -> list[Any]:
+        return _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame._meta[list(names)], "fit")
@@ -56,8 +58,7 @@ class DaskTable(LazyTable):
 
     def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         choose = delayed(_chosen, pure=False)
-        parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
-        found = compute(*(choose(part, i, highest) for i, part in enumerate(parts)))
+        found = compute(*(choose(part, i, highest) for i, part in enumerate(self._parts(names))))
         return as_table(pd.concat(found), "fit")
 
     def check_index(self, s_names: Sequence[str], owner: str) -> None:
@@ -67,9 +68,9 @@ class DaskTable(LazyTable):
             raise copy_error([index.to_series()], 0, owner)
         of_numbers = [n for n in s_names if pd.api.types.is_numeric_dtype(nothing[n].dtype)]
         if compared := list(s_names) if self.has_index else of_numbers:
-            look = delayed(_compared, pure=False)
-            parts = _fixed(self._frame[compared]).to_delayed(optimize_graph=False)
-            for found in zip(*compute(*(look(part) for part in parts)), strict=True):
+            compare = delayed(_compared, pure=False)
+            parts = compute(*map(compare, self._parts(compared)))
+            for found in zip(*parts, strict=True):
                 are_equal, values = zip(*found, strict=True)
                 if all(are_equal) and len(set().union(*values)) > 1:
                     raise copy_error([index.to_series()], 0, owner)
@@ -86,10 +87,10 @@ class DaskTable(LazyTable):
 
 
 def _fixed(frame: dd.DataFrame) -> dd.DataFrame:
-    """Return a frame with the partitions that it will finally have.
+    """Return a frame with its final partitions.
 
-    Dask may fuse or drop partitions when it computes a query, depending on what is asked for: the
-    number of a partition would then stand for other rows, and their draw would change.
+    Dask may fuse or drop partitions when it computes a query, depending on its result: the number
+    of a partition would then stand for other rows, and their draw would change.
     """
     return frame.optimize(fuse=False)
 

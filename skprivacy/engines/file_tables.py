@@ -1,6 +1,6 @@
-"""The protocol of files as tables, and where their bytes are: paths, pipes, compression.
+"""The protocol of files as tables; opening paths, pipes and compressed files.
 
-What is read can be read twice. What is written appears whole or not at all.
+Inputs can be read several times; outputs are written atomically.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .._messages import Message, Setting, doing, warn
+from .._messages import Message, doing, warn
 from .._typing import FilePath, IntArray
 from ..tables.table import ColumnType
 
@@ -33,22 +33,17 @@ PIPE = "-"
 _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirected to a file
 
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
-_GZIP_MAGIC = b"\x1f\x8b"
-_PARQUET_MAGIC = b"PAR1"
 
-_TOKEN_BYTES = 4  # tell hidden files of several processes apart
+_TOKEN_BYTES = 4  # of a random name
 
-# Fast, and within a few percent of the size that gzip's own default reaches.
-_COMPRESSION = 4
-
-# Bytes, compressed on their way or not.
+# Compressed or not.
 ByteStream: TypeAlias = BinaryIO | gzip.GzipFile
 
 
 def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
-    """Return what kind of table a file name promises, and whether it is compressed.
+    """Return the kind of table by the name of a file, and whether it is compressed.
 
-    kind : "csv", "tsv" or "parquet", for names that do not tell.
+    kind : "csv", "tsv" or "parquet", for names without a known suffix.
     """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     compressed = suffixes[-1:] == [".gz"]
@@ -58,8 +53,8 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     if found is None and str(path) == PIPE:
         found = "csv"
     if found is None:
-        told = f"The name {str(path)!r} does not tell what kind of table it is: end it with .csv, "
-        raise ValueError(told + ".tsv or .parquet (the first two also with .gz).")
+        suffixes_known = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
+        raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {suffixes_known}.")
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed
@@ -67,9 +62,9 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """Bytes that can be read from the start as often as needed.
+    """Bytes that can be read from the start several times.
 
-    name : for messages; kind : of table; raw : a file that can be rewound.
+    name : for messages; kind : of table; raw : a seekable file.
     """
 
     name: str
@@ -84,13 +79,13 @@ class Input:
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """What changes when somebody writes to the file."""
+        """A key that changes when somebody writes to the file."""
         status = os.fstat(self.raw.fileno())
         return status.st_size, status.st_mtime_ns
 
     @property
     def size(self) -> int:
-        """How many bytes there are, before they are decompressed."""
+        """The number of bytes, before decompression."""
         return os.fstat(self.raw.fileno()).st_size
 
 
@@ -112,8 +107,8 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
             shutil.copyfileobj(source, spool)
             spool.seek(0)
             magic = spool.read(4)
-            kind_there = "parquet" if magic == _PARQUET_MAGIC else found
-            yield Input(str(path), kind_there, spool, magic[:2] == _GZIP_MAGIC)
+            found = "parquet" if magic == b"PAR1" else found
+            yield Input(str(path), found, spool, compressed=magic.startswith(b"\x1f\x8b"))
     finally:
         if str(path) != PIPE:
             source.close()
@@ -123,11 +118,11 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
 def temporary() -> Iterator[BinaryIO]:
     """Yield a temporary file, to write and read.
 
-    Only this user can read it, and it is gone with the process, whatever happens to that. It has
-    no name, except on Windows, where it is in the user's own folder for temporary files.
+    Only this user can read it, and it disappears with the process, however that ends. It has no
+    name, except on Windows, where it is in the user's folder for temporary files.
     """
     with tempfile.TemporaryFile(prefix="skprivacy-") as file:
-        yield cast(BinaryIO, file)  # on Windows it is an object that passes everything on
+        yield cast(BinaryIO, file)  # on Windows it is a wrapper
 
 
 def has_modes() -> bool:
@@ -145,8 +140,8 @@ def check_free(path: FilePath, force: bool = False) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
     if path.exists() and not force:
-        told = f"{str(path)!r} already exists: use "
-        raise FileExistsError(Message(told, Setting("force", True), " to replace it."))
+        template = "{path!r} already exists: use {force=True} to replace it."
+        raise FileExistsError(Message.of(template, path=str(path)))
 
 
 def is_pipe(path: FilePath) -> bool:
@@ -161,9 +156,9 @@ def is_pipe(path: FilePath) -> bool:
 def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file, to write and read, that becomes `path` if the block ends well.
 
-    Before that there is only a hidden file beside it, which is removed after an error. A process
-    that is killed leaves it, and the next one to write `path` warns of it. A pipe ("-" or a
-    device) gets its bytes only at the end, too.
+    Before that it is a hidden file beside `path`, which is removed after an error. A process that
+    is killed leaves it, and the next one to write `path` warns of it. A pipe ("-" or a device)
+    gets its bytes only at the end, too.
     """
     check_free(path, force)
     if is_pipe(path):
@@ -175,11 +170,10 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     target = Path(path).resolve()
     _warn_of_unfinished(target)
     permissions = _permissions(target)
-    # The name comes before the file: a signal may arrive as soon as there is one.
+    # Known before there is a file, because a signal may arrive as soon as there is one.
     name = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
     try:
-        for_the_owner = partial(os.open, mode=0o600)
-        with open(name, "x+b", opener=for_the_owner) as file:
+        with open(name, "x+b", opener=partial(os.open, mode=0o600)) as file:
             yield file
             file.flush()
             if has_modes():
@@ -191,11 +185,11 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
 
 
 def _warn_of_unfinished(target: Path) -> None:
-    """Name what is left of runs that were killed, or belongs to one that still runs."""
+    """Warn of hidden files of processes that were killed, or are still running."""
     token = "[0-9a-f]" * (2 * _TOKEN_BYTES)
     for path in sorted(target.parent.glob(f".{glob.escape(target.name)}.{token}.part")):
-        told = f"{str(path)!r} is an unfinished {target.name!r} of another process: "
-        warn(told + "delete it, unless that process is still running.")
+        advice = "delete it, unless that process is still running"
+        warn(f"{str(path)!r} is an unfinished {target.name!r} of another process: {advice}.")
 
 
 def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
@@ -208,26 +202,26 @@ def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
 
 
 def _publish(name: Path, target: Path, force: bool) -> None:
-    """Give a finished file its name, in one step."""
+    """Rename a finished file atomically."""
     if force:
         try:
             os.replace(name, target)
         except PermissionError as error:  # on Windows also while somebody reads it
-            told = f"{str(target)!r} cannot be replaced: close it in other programs, "
-            raise PermissionError(told + "or name another file.") from error
+            advice = "close it in other programs, or name another file"
+            raise PermissionError(f"{str(target)!r} cannot be replaced: {advice}.") from error
         return
     try:
         os.link(name, target)  # fails if the target was created in the meantime
     except FileExistsError:
-        told = f"{str(target)!r} was created by another process in the meantime: "
-        raise FileExistsError(told + "name another file.") from None
+        meanwhile = "was created by another process in the meantime: name another file"
+        raise FileExistsError(f"{str(target)!r} {meanwhile}.") from None
     except OSError:  # a file system without links
         check_free(target)
         os.rename(name, target)
 
 
 def _permissions(target: Path) -> int:
-    """Return those of the file that is replaced, or those that a new file gets."""
+    """Return the permissions of the file that is replaced, or of a new file."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -237,18 +231,17 @@ def _permissions(target: Path) -> int:
 
 @contextmanager
 def compressed_if(file: BinaryIO, compressed: bool) -> Iterator[ByteStream]:
-    """Yield a file to write to, which compresses what it gets if `compressed` says so."""
+    """Yield a file to write to, which compresses if `compressed`."""
     if not compressed:
         yield file
         return
-    # Without a name and a time in it: the same rows give the same file.
-    with gzip.GzipFile(
-        filename="", mode="wb", fileobj=file, compresslevel=_COMPRESSION, mtime=0
-    ) as stream:
+    # Without a name and a time in it: the same rows give the same file. Level 4 is fast, and
+    # within a few percent of the size of the default.
+    with gzip.GzipFile("", "wb", compresslevel=4, fileobj=file, mtime=0) as stream:
         yield stream
 
 
-# Tables in files, whatever their kind: read block by block, written block by block.
+# The protocol of tables in files: read block by block, written block by block.
 
 
 class Source(ABC):
@@ -266,7 +259,7 @@ class Source(ABC):
 
     @abstractmethod
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
-        """Return the type of a column; values : all that it has, as what they mean."""
+        """Return the type of a column; values : of the column, converted."""
 
     def watched_blocks(self, what: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
@@ -282,9 +275,8 @@ class Source(ABC):
             bar.update(size - bar.n)
 
     def check_names(self) -> None:
-        """Check that each name stands for one column."""
-        twice = [name for name, count in Counter(self.names).items() if count > 1]
-        if twice:
+        """Check that no two columns have the same name."""
+        if twice := [name for name, count in Counter(self.names).items() if count > 1]:
             raise ValueError(f"{self.input.name}: the column {twice[0]!r} appears twice.")
 
 
@@ -293,7 +285,7 @@ class Block(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
     @abstractmethod
     def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
@@ -301,10 +293,7 @@ class Block(ABC):
 
     @abstractmethod
     def frame(self, positions: Sequence[int], families: Sequence[str]) -> Any:
-        """Return columns as a frame that a transformer takes.
-
-        families : what the texts of each are, "numbers" or "str" for instance.
-        """
+        """Return columns as a frame; families : of the texts of each, such as "numbers"."""
 
 
 class Sink(ABC):
@@ -319,8 +308,7 @@ class Sink(ABC):
         """
 
     def warn(self) -> None:  # noqa: B027
-        """Warn, once all rows are written, of what people who open the file should know."""
+        """Warn, once all rows are written, of dangers for people who open the file."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Write what is still missing."""
+    def close(self) -> None:  # noqa: B027
+        """Write rows that are still in memory."""

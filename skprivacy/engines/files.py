@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .._messages import Message, Named
-from .._typing import FilePath, IntArray, NamedColumns, Seed
+from .._typing import FilePath, IntArray, NamedColumns
 from ..encoding.columns import BinsLike, Edges
 from ..encoding.values import family_of
 from ..fitted import Fitted
@@ -26,10 +25,10 @@ from ..fitting.leak_warnings import Judgement, warn_of_passed_through
 from ..fitting.learn import fit_mechanism
 from ..fitting.parameters import Settings
 from ..fitting.tally import NUMBER, RowNumbers, RowSample, Tally
-from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
+from ..releasing.keyed import RecordNoise, RecordSource, noise_source, repeated
 from ..releasing.record_ids import folds_of_keys, n_repeated
 from ..releasing.release import Release, notice_unknown, release_of
-from ..releasing.sampler import FreshSource, Noise, NoiseKey, RowNoise, Words
+from ..releasing.sampler import FreshSource, Noise, RowNoise, Words
 from ..tables.frames import as_table
 from ..tables.table import ColumnRoles, ColumnType
 from .csv_files import (
@@ -37,8 +36,8 @@ from .csv_files import (
     DelimitedSink,
     DelimitedSource,
     are_numbers,
+    converted,
     has_values,
-    meant,
     written_numbers,
 )
 from .file_tables import (
@@ -80,7 +79,7 @@ def read_from(
 
 @contextmanager
 def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator[Sink]:
-    """Open a `Sink` for rows of a source; the file appears when the block ends well.
+    """Open a `Sink` for rows of a source; the file is written atomically when the block ends.
 
     A pipe gets a table of the same kind as the source.
     """
@@ -90,9 +89,9 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
 
 @contextmanager
 def sink_to(file: BinaryIO, path: FilePath, source: Source) -> Iterator[Sink]:
-    """Open a `Sink` that writes to a file; when the block ends, all bytes are there.
+    """Open a `Sink` that writes to a file, and closes it when the block ends.
 
-    path : what the file will be called, which tells its kind.
+    path : the name of the file, which determines its kind.
     """
     kind, compressed = kind_of(path, source.input.kind if is_pipe(path) else None)
     with compressed_if(file, compressed) as stream:
@@ -107,18 +106,18 @@ def sink_to(file: BinaryIO, path: FilePath, source: Source) -> Iterator[Sink]:
         try:
             yield sink
         finally:
-            sink.close()  # after an error too: if left open, it complains when it is collected
+            sink.close()  # after an error too: an open one would warn when it is collected
         sink.warn()
 
 
-# A file as a table that is counted, one pass for each count; and what fitting to it gives.
+# A file as a table that is counted, one pass for each count.
 
 
 class FileTable(CountedTable):
     """A table in a file.
 
-    families : what the texts of some columns are, "numbers" or "str" for instance; those of others
-    are found out; with_sample : whether rows are sampled even if no column is passed through.
+    families : of the texts of some columns, such as "numbers" or "str"; others are inferred;
+    with_sample : whether rows are sampled even if no column is passed through.
     """
 
     where = "the file"
@@ -133,8 +132,9 @@ class FileTable(CountedTable):
         is_watched: bool = False,
     ) -> None:
         self.source, self.names, self._is_watched = source, source.names, is_watched
+        self.title = source.input.name
         self._families, self._edges = dict(families or {}), dict[Any, BinsLike]()
-        # Columns whose texts may be numbers or not, as long as no row is known to settle it.
+        # Columns of texts that may turn out to be numbers or not.
         self._open: set[Any] = set()
         self._with_sample, self._sample, self._is_sampled = with_sample, RowSample([]), False
 
@@ -158,16 +158,16 @@ class FileTable(CountedTable):
                 n_changed += self._settle(block)
                 found = numbers.of_frame(self._frame(block, numbers.read))
             add_rows(tally, self._reader(block), found)
-        if n_changed:  # what was taken for numbers so far has other words as texts
+        if n_changed:  # texts that were taken for numbers got other row numbers
             return self.count(names, edges, limit, numbers)
         if numbers is not None:
-            self._open = set()  # all rows have been looked at
+            self._open = set()  # all rows were read
         distinct = Distinct.of(tally)
         numbered = {NUMBER: distinct.columns.pop(NUMBER)} if NUMBER in distinct.columns else {}
         return replace(distinct, columns=self._typed(distinct.columns) | numbered)
 
     def _blocks(self) -> Iterator[Block]:
-        """Yield the blocks; rows are sampled in the first pass that reaches the end."""
+        """Yield the blocks, and sample rows in the first pass that reaches the end."""
         sample = self._sample.emptied()
         for block in self.source.watched_blocks("counting", self._is_watched):
             yield block
@@ -183,7 +183,9 @@ class FileTable(CountedTable):
             column = read(name, rows)
             if name not in self._edges or not isinstance(column.dtype, pd.CategoricalDtype):
                 return column
-            return meant(column, "numbers", name)  # others wait until all are known
+            return converted(
+                column, "numbers", name
+            )  # others are converted once all texts are known
 
         return column_of
 
@@ -192,7 +194,7 @@ class FileTable(CountedTable):
         return block.frame([self.names.index(name) for name in names], families)
 
     def _settle(self, block: Block) -> bool:
-        """Look at texts of some more rows; return whether any were wrongly taken for numbers."""
+        """Update the families by some more rows; return whether any numbers became texts."""
         is_changed, is_text = False, isinstance(self.source, DelimitedSource)
         for name in sorted(self._open) if is_text else ():
             texts = block.column(self.names.index(name)).cat.categories
@@ -205,12 +207,12 @@ class FileTable(CountedTable):
         return is_changed
 
     def _typed(self, columns: Mapping[Any, pd.Series]) -> NamedColumns:
-        """Return columns as what they mean."""
+        """Return columns of texts converted to their families."""
         if not isinstance(self.source, DelimitedSource):
             return {name: _decoded(column) for name, column in columns.items()}
         for name in columns.keys() - self._families.keys():
             self._families[name] = _family(columns[name])
-        return {name: _meant(column, self._families[name]) for name, column in columns.items()}
+        return {name: _converted(column, self._families[name]) for name, column in columns.items()}
 
     def sample(self, n_rows: int) -> SampledRows:
         rows = self._sample.rows()
@@ -224,9 +226,6 @@ class FileTable(CountedTable):
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(self.source.type_of(self.names.index(n), values[n]) for n in names)
 
-    def no_rows(self, owner: str) -> ValueError:
-        return ValueError(f"{self.source.input.name} has no rows.")
-
 
 def count_source(
     settings: Settings,
@@ -236,7 +235,7 @@ def count_source(
     apart: Collection[str] = (),
     is_watched: bool = False,
 ) -> FitInputs:
-    """Count S and X of a file as the settings name them; see `CountedTable.inputs`."""
+    """Return the inputs of `fit` from a file; see `CountedTable.inputs`."""
     return FileTable(source, is_watched=is_watched).inputs(settings, target, apart)
 
 
@@ -250,7 +249,7 @@ def fit_source(
     allow_leaking: bool = True,
     is_watched: bool = False,
 ) -> tuple[Fitted, pd.DataFrame]:
-    """Return what fitting to a file gives, and some of its rows if they are asked for.
+    """Return the result of fitting to a file, and some of its rows if `with_sample`.
 
     allow_leaking : whether a column that is copied may exceed the budget.
     """
@@ -261,7 +260,7 @@ def fit_source(
 
 
 def held_out_table(fitted: Fitted, source: Source, *, is_watched: bool = False) -> FileTable:
-    """Return a table of rows that a design has not seen: texts of X are what they are to it."""
+    """Return a file as a table of other rows, with the families of X in `fit`."""
     names = map(fitted.roles.name, fitted.roles.read_positions)
     families = dict(zip(names, families_of(fitted), strict=True))
     return FileTable(source, families=families, is_watched=is_watched)
@@ -270,14 +269,14 @@ def held_out_table(fitted: Fitted, source: Source, *, is_watched: bool = False) 
 def sample_source(
     source: Source, limit: int, *, is_watched: bool = False
 ) -> tuple[pd.DataFrame, int]:
-    """Return some rows of a file, spread over it, and how many rows it has."""
+    """Return a sample of the rows of a file, and the number of its rows."""
     sample, n_rows = RowSample(source.names, limit), 0
     for block in source.watched_blocks("reading", is_watched):
         sample.add(len(block), _reader(block, source.names))
         n_rows += len(block)
     rows = sample.rows()
     if isinstance(source, DelimitedSource):
-        rows = pd.DataFrame({name: _meant(rows[name], _family(rows[name])) for name in rows})
+        rows = pd.DataFrame({name: _converted(rows[name], _family(rows[name])) for name in rows})
     return rows, n_rows
 
 
@@ -293,7 +292,7 @@ def _family(texts: pd.Series) -> str:
 
 
 def _decoded(column: pd.Series) -> pd.Series:
-    """Return a dictionary-encoded column as its values, which have no order of their own.
+    """Return a column without dictionary encoding, whose order means nothing.
 
     A sample holds all values as objects: numbers and times get their types back.
     """
@@ -301,34 +300,34 @@ def _decoded(column: pd.Series) -> pd.Series:
     return column.astype(column.cat.categories.dtype) if is_dictionary else column.infer_objects()
 
 
-def _meant(column: pd.Series, family: str) -> pd.Series:
-    """Return a column of texts as what it means, categories without an order of their own."""
+def _converted(column: pd.Series, family: str) -> pd.Series:
+    """Return a column of texts converted to a family; categories as objects, without order."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
-    typed = meant(pd.Series(pd.Categorical(column)), family, column.name)
+    typed = converted(pd.Series(pd.Categorical(column)), family, column.name)
     return typed if family == "numbers" else typed.astype(object)
 
 
 def families_of(fitted: Fitted) -> list[str]:
-    """Return what the values of each column of X, and of those beside it, are."""
+    """Return the families of the columns of X, and of those beside it."""
     columns = [column.values for column in fitted.alphabet.read_columns]
     return [family_of([v for v in values if v is not None], "X") for values in columns]
 
 
-# How many rows repeat the id of another row, over a file of any size.
+# Rows that repeat the id of another row, in a file of any size.
 
 
 RUN_ROWS = 1 << 20  # kept in memory: 8 MB
 _ROW_BYTES = 8
-_SHARE_BITS = 10  # of a hash, which say in which of 1,024 shares it is
+_SHARE_BITS = 10  # the first bits of a hash: ids are compared in 1,024 shares
 
 
 class RepeatedIds(AbstractContextManager["RepeatedIds"]):
     """Hashes of ids, compared at the end.
 
     Beyond a million rows they go to a temporary file, 8 bytes for each row. Each run of rows in
-    it is ordered by the first bits of the hashes, so that the rows of equal ids can be read
-    together, a share of all ids at a time.
+    it is ordered by the first bits of the hashes, so that equal ids can be read together, a share
+    of all ids at a time.
     """
 
     def __init__(self) -> None:
@@ -342,14 +341,14 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
         self._closing.close()
 
     def add(self, hashes: Words) -> None:
-        """Take note of some rows."""
+        """Add the hashes of some rows."""
         self._waiting.append(hashes)
         self._n_waiting += len(hashes)
         if self._n_waiting >= RUN_ROWS:
             self._write(self._taken())
 
     def n_repeated(self) -> int:
-        """Return how many rows repeat the id of an earlier row."""
+        """Return the number of rows that repeat the id of an earlier row."""
         if self._file is None:
             return n_repeated(self._taken())
         self._write(self._taken())
@@ -381,92 +380,82 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
 # The noise of a file, block by block: fresh, or by the ids in one of its columns.
 
 
-class BlockNoise(ABC):
-    """Where the noise of the blocks of a file comes from."""
+class BlockNoise:
+    """The noise of the blocks of a file.
 
-    @abstractmethod
+    record_ids : the name of a column of ids, None for fresh noise; seen : collects the ids.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        settings: Settings,
+        source: Source,
+        record_ids: str | None,
+        secret_key: bytes | None,
+        seen: RepeatedIds,
+    ) -> None:
+        if record_ids is not None and not isinstance(record_ids, str):
+            template = (
+                "{record_ids} must be the name of a column of {file}. Got a value of type {kind}."
+            )
+            file, kind = source.input.name, type(record_ids).__name__
+            raise TypeError(Message.of(template, file=file, kind=kind))
+        self._noise = noise_source(release, settings.random_state, record_ids, secret_key)
+        self._source, self._seen, self._position = source, seen, 0
+        if isinstance(self._noise, RecordSource):
+            self._position = id_position(source, self._noise.column)
+
     def of(self, block: Block, first: int) -> Noise:
         """Return the noise of a block; first : the number of its first row."""
+        if isinstance(self._noise, FreshSource):
+            return RowNoise(self._noise.key, range(first, first + len(block)))
+        assert isinstance(self._noise, RecordSource)
+        ids = block.column(self._position)
+        if _are_missing(ids).any():
+            raise self._missing_error()
+        noise = RecordNoise(self._noise.keys, ids)
+        self._seen.add(noise.identities())
+        return noise
 
-    def check(self) -> None:  # noqa: B027
-        """Check, after the last block, that no two rows had the same noise."""
+    def _missing_error(self) -> ValueError:
+        """Return an error with the number of missing ids in the whole file."""
+        n_missing = n_rows = 0
+        for block in self._source.blocks():
+            n_missing += int(_are_missing(block.column(self._position)).sum())
+            n_rows += len(block)
+        return ValueError(
+            Message.of(
+                "{record_ids} names {column!r}, which is missing in {n_missing:,} of the "
+                "{n_rows:,} rows of {file}: every row needs a different id.",
+                column=self._source.names[self._position],
+                n_missing=n_missing,
+                n_rows=n_rows,
+                file=self._source.input.name,
+            )
+        )
 
-
-@contextmanager
-def noise_of_blocks(
-    release: Release,
-    random_state: Seed | np.random.RandomState,
-    source: Source,
-    record_ids: str | None,
-    secret_key: bytes | None,
-) -> Iterator[BlockNoise]:
-    """Yield the noise of a file: by `record_ids`, the name of a column of ids, or else fresh."""
-    if record_ids is not None and not isinstance(record_ids, str):
-        told = Named("record_ids"), f" must be the name of a column of {source.input.name}. "
-        raise TypeError(Message(*told, f"Got a value of type {type(record_ids).__name__}."))
-    noise = noise_source(release, random_state, record_ids, secret_key)
-    if isinstance(noise, FreshSource):
-        yield _FreshBlocks(noise.key)
-        return
-    assert isinstance(noise, RecordSource)
-    position = id_position(source, noise.column)
-    with RepeatedIds() as seen:
-        yield _KeyedBlocks(noise.keys, source, position, seen)
+    def check(self) -> None:
+        """Check, after the last block, that no two rows had the same id."""
+        if (n_repeated := self._seen.n_repeated()) > 0:
+            name, file = self._source.names[self._position], self._source.input.name
+            unique = f" names {name!r}, which must be unique in {file}: "
+            raise ValueError(Message(Named("record_ids"), unique, repeated(n_repeated)))
 
 
 def id_position(source: Source, column: str) -> int:
-    """Return the position of the column of ids, which must be there."""
+    """Return the position of the column of ids, which must exist."""
     header = as_table(pd.DataFrame(columns=source.names), "transform_file")
     (position,) = header.positions("transform_file", "record_ids", [column])
     return position
 
 
-class _FreshBlocks(BlockNoise):
-    def __init__(self, key: NoiseKey) -> None:
-        self._key = key
-
-    def of(self, block: Block, first: int) -> RowNoise:
-        return RowNoise(self._key, range(first, first + len(block)))
-
-
-class _KeyedBlocks(BlockNoise):
-    def __init__(self, keys: RecordKeys, source: Source, position: int, seen: RepeatedIds) -> None:
-        self._keys, self._source, self._position, self._seen = keys, source, position, seen
-
-    def of(self, block: Block, first: int) -> RecordNoise:
-        ids = block.column(self._position)
-        if _are_missing(ids).any():
-            raise self._missing_error()
-        noise = RecordNoise(self._keys, ids)
-        self._seen.add(noise.identities())
-        return noise
-
-    def _missing_error(self) -> ValueError:
-        """Return an error that says how many ids are missing in all of the file."""
-        n_missing = n_rows = 0
-        for block in self._source.blocks():
-            n_missing += int(_are_missing(block.column(self._position)).sum())
-            n_rows += len(block)
-        told = Named("record_ids"), f" names {self._source.names[self._position]!r}, which is "
-        why = f"missing in {n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: "
-        return ValueError(Message(*told, why, "every row needs an id of its own."))
-
-    def check(self) -> None:
-        if (n_repeated := self._seen.n_repeated()) > 0:
-            name, file = self._source.names[self._position], self._source.input.name
-            told = Named("record_ids"), f" names {name!r}, which must be unique in {file}: "
-            raise ValueError(Message(*told, repeated(n_repeated)))
-
-
 def _are_missing(ids: pd.Series) -> pd.Series:
-    """Tell which ids are missing: empty fields of a text file, nulls of a Parquet file."""
+    """Return which ids are missing: empty fields of a text file, nulls of a Parquet file."""
     return ids.isna() | ids.eq("").fillna(False).astype(bool)
 
 
 # The pass over a file that rewrites it, with X replaced by Y.
-
-
-_CATEGORY = ColumnType("category")
 
 
 def release_rows(
@@ -481,10 +470,10 @@ def release_rows(
     allow_leaking: bool = True,
     is_watched: bool = False,
 ) -> int:
-    """Write the rows of a source with X replaced by Y, and return how many there were.
+    """Write the rows of a source with X replaced by Y, and return their number.
 
-    copied : which of the columns that may be copied are copied, None for all; allow_leaking :
-    whether one of them may exceed the budget.
+    copied : the columns to copy, None for all that may be; allow_leaking : whether one of them
+    may exceed the budget.
     """
     roles, owner = fitted.roles, settings.owner
     if copied is not None:
@@ -496,18 +485,20 @@ def release_rows(
     x_positions = [positions[p] for p in roles.read_positions]
     families, key_position = families_of(fitted), roles.person_in(header, owner)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
-    if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
-        types = zip_longest(release.types, families)
-        release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
+    if isinstance(source, DelimitedSource):  # categories are written without a loop over rows
+        category, types = ColumnType("category"), zip_longest(release.types, families)
+        release = replace(release, types=tuple(category if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
-    with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:
+    with RepeatedIds() as seen:
+        noise = BlockNoise(release, settings, source, record_ids, secret_key, seen)
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
-            own, of_block = range(len(x_positions)), noise.of(block, n_rows)
             folds = None
             if key_position is not None:
                 folds = folds_of_keys(block.column(key_position), source.names[key_position])
-            released = release.replacements(table, own, of_block, unknown, folds)
+            released = release.replacements(
+                table, range(len(x_positions)), noise.of(block, n_rows), unknown, folds
+            )
             parts: dict[str, Any] = {}
             for position in roles.order:
                 if position in roles.kept_positions:

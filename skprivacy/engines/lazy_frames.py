@@ -23,7 +23,7 @@ from ..tables.table import ColumnRoles, ColumnType, labels_of
 
 
 class LazyTable(CountedTable):
-    """A table that is computed later or elsewhere."""
+    """A lazy frame of some library."""
 
     @abstractmethod
     def released(self, release: Release, source: NoiseSource) -> Any:
@@ -35,7 +35,7 @@ class LazyTable(CountedTable):
 
     @property
     def has_index(self) -> bool:
-        """Whether an index leaves with the rows, other than a mere numbering of them."""
+        """Whether rows are released with an index other than their numbers."""
         return False
 
     def sample(self, n_rows: int) -> SampledRows:
@@ -49,7 +49,7 @@ class LazyTable(CountedTable):
 
     @abstractmethod
     def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
-        """Return some columns at the rows whose numbers have at most this rank, see `ranks_of`."""
+        """Return some columns at the rows with at most this rank, see `ranks_of`."""
 
     @abstractmethod
     def empty(self, names: Sequence[str]) -> Table:
@@ -62,22 +62,20 @@ class LazyTable(CountedTable):
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
     """Return the names of the columns that a release reads."""
     if release.roles.names is None:
-        told = f"{release.owner} was fitted without column names: "
-        raise ValueError(told + "to release a frame, fit it to one.")
+        without = "was fitted without column names: to release a frame, fit it to one"
+        raise ValueError(f"{release.owner} {without}.")
     if isinstance(source, GivenRecords):
-        told = "record_ids must be the name of a column of a lazy frame, "
-        raise TypeError(told + "as its rows are elsewhere.")
+        raise TypeError("With a lazy frame, record_ids must be the name of one of its columns.")
     roles = release.roles
-    own = [roles.name(p) for p in roles.read]
-    missing = [name for name in (*own, *source.columns) if name not in table.names]
-    if missing:
-        told = f"X lacks the columns {missing} that {release.owner} needs. "
-        raise ValueError(told + f"It has {table.names}.{roles.person_hint(missing)}")
-    return list(dict.fromkeys([*own, *source.columns]))
+    names = list(dict.fromkeys([*map(roles.name, roles.read), *source.columns]))
+    if missing := [name for name in names if name not in table.names]:
+        needed = f"X lacks the columns {missing} that {release.owner} needs"
+        raise ValueError(f"{needed}. It has {table.names}.{roles.person_hint(missing)}")
+    return names
 
 
 class QueriedTable(LazyTable):
-    """A table that is counted by a query: outlined here, spelled out by each engine."""
+    """A table that is counted by a query, whose parts each engine defines."""
 
     def count(
         self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
@@ -122,15 +120,15 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _column(self, name: str) -> Any:
-        """Return a column in which NaN counts as missing."""
+        """Return a column with NaN as missing."""
 
     @abstractmethod
     def _bin(self, column: Any, edges: list[Any]) -> Any:
-        """Return how many edges are below a value: the bins are ``(edge, next edge]``."""
+        """Return the number of edges below a value: the bins are ``(edge, next edge]``."""
 
     @abstractmethod
     def _middle(self, column: Any) -> Any:
-        """Return a value seen in a group, near the median: it stands for its bin."""
+        """Return a value of a group near its median, which stands for its bin."""
 
     @abstractmethod
     def _first(self, column: Any) -> Any:
@@ -148,12 +146,4 @@ class QueriedTable(LazyTable):
 def _inner(edges: BinsLike, name: str) -> list[Any]:
     """Return the edges between bins as Python objects, which queries accept."""
     as_edges(edges, name)  # checks them before the query
-    return [_python(edge) for edge in list(edges)[1:-1]]
-
-
-def _python(edge: Any) -> Any:
-    if isinstance(edge, np.datetime64):
-        return pd.Timestamp(edge)
-    if isinstance(edge, np.timedelta64):
-        return pd.Timedelta(edge)
-    return edge.item() if isinstance(edge, np.generic) else edge
+    return pd.Series(list(edges)[1:-1]).tolist()

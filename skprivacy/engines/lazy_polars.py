@@ -17,8 +17,8 @@ from ..releasing.sampler import FreshSource, NoiseSource
 from ..tables.frames import Table, as_table
 from .lazy_frames import QueriedTable, needed_columns
 
-# What leaves the order of rows undefined, in the text of a plan. The text of a join, and in older
-# versions that of a sort, does not show whether it does.
+# The steps of a plan that leave the order of rows undefined, or may do so: the text of a join, and
+# in older versions of a sort, does not show it.
 _ANY_ORDER = re.compile(
     r"^ *(?!SEMI|ANTI|ASOF|END)[A-Z]+ JOIN(?=:)"
     r"|^ *(?:UNIQUE|AGGREGATE|UNION)(?=\[maintain_order: false)"
@@ -70,8 +70,7 @@ class PolarsTable(QueriedTable):
             found = pl.Series(number, numbers.of_frame(batch), dtype=pl.Int32)
             return batch.with_columns(found).select(*names, number).filter(found >= 0)
 
-        needed = list(dict.fromkeys([*names, *numbers.read]))
-        return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
+        return PolarsTable(self._rewritten(list(dict.fromkeys([*names, *numbers.read])), find))
 
     def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         row = unlike("row", names)
@@ -79,9 +78,7 @@ class PolarsTable(QueriedTable):
         def choose(batch: pl.DataFrame) -> pl.DataFrame:
             return batch.filter(ranks_of(batch[row].to_numpy()) <= highest).drop(row)
 
-        frame, nothing = self._frame.select(names), self._nothing(names)
-        found = _rewritten(frame.with_row_index(row), choose, nothing.with_row_index(row))
-        return as_table(found.collect(engine="streaming"), "fit")
+        return as_table(self._rewritten(names, choose, row).collect(engine="streaming"), "fit")
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._nothing(names), "fit")
@@ -99,33 +96,36 @@ class PolarsTable(QueriedTable):
             numbers = batch[row].to_numpy().astype(np.int64)
             return release.rows(as_table(batch.drop(row), release.owner), source, numbers)
 
+        return self._rewritten(names, release_batch, row)
+
+    def _rewritten(
+        self,
+        names: Sequence[str],
+        rewrite: Callable[[pl.DataFrame], pl.DataFrame],
+        row: str | None = None,
+    ) -> pl.LazyFrame:
+        """Return some columns with all batches rewritten; row : the name for row numbers."""
         frame, nothing = self._frame.select(names), self._nothing(names)
-        return _rewritten(frame.with_row_index(row), release_batch, nothing.with_row_index(row))
-
-
-def _rewritten(
-    frame: pl.LazyFrame, rewrite: Callable[[pl.DataFrame], pl.DataFrame], nothing: pl.DataFrame
-) -> pl.LazyFrame:
-    """Return a lazy frame whose batches are rewritten; nothing : one without rows."""
-    # The optimizer must move nothing across a draw: a filter on Y would become one on X.
-    return frame.map_batches(
-        rewrite,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-        schema=dict(rewrite(nothing).schema),
-        streamable=True,
-    )
+        if row is not None:
+            frame, nothing = frame.with_row_index(row), nothing.with_row_index(row)
+        # The optimizer must move nothing across a draw: a filter on Y would become one on X.
+        return frame.map_batches(
+            rewrite,
+            predicate_pushdown=False,
+            projection_pushdown=False,
+            slice_pushdown=False,
+            schema=dict(rewrite(nothing).schema),
+            streamable=True,
+        )
 
 
 def _warn_of_order(frame: pl.LazyFrame) -> None:
-    """Warn about a query whose rows may come in a new order each time, which renumbers them."""
-    plan = frame.explain(optimized=False)
-    if found := _ANY_ORDER.search(plan):
+    """Warn about a query whose rows may get other numbers each time it is computed."""
+    if found := _ANY_ORDER.search(frame.explain(optimized=False)):
         warn(
-            f"The rows of this lazy frame may come in a different order each time it is computed "
-            f"(because of {found.group().strip()!r}), and each time they would be drawn anew: "
-            f"compute the release only once, fix the order before it (maintain_order=True for all "
-            f"but a join, or .collect().lazy()), or release by record_ids and a secret_key.",
+            f"The order of rows may differ each time this lazy frame is computed (because of "
+            f"{found.group().strip()!r}), and each time they would be drawn anew: compute the "
+            f"release only once, fix the order before it (maintain_order=True for all but a join, "
+            f"or .collect().lazy()), or release by record_ids and a secret_key.",
             PrivacyLeakWarning,
         )

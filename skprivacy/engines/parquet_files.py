@@ -90,7 +90,7 @@ class ParquetSink(Sink):
         self._waiting: Any = None
 
     def write(self, block: Block, parts: Mapping[str, Any]) -> None:
-        """Write as many rows as fill row groups; where these of the input end may tell of S."""
+        """Write full row groups: the sizes of those of the input may reveal something about S."""
         arrays = {name: self._array(block, part) for name, part in parts.items()}
         rows = self._pyarrow.table(arrays)
         if self._writer is None:

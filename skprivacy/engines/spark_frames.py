@@ -65,15 +65,15 @@ class SparkTable(QueriedTable):
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
         needed = list(dict.fromkeys([*names, *numbers.read]))
         frame = self._with_rows(needed).drop("row")
-        own = frame.schema.fields[: len(names)]
-        schema = T.StructType([*own, T.StructField("number", T.IntegerType())])
+        number_field = T.StructField("number", T.IntegerType())
+        schema = T.StructType([*frame.schema.fields[: len(names)], number_field])
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 
     def _with_rows(self, names: Sequence[str]) -> DataFrame:
         """Return some columns, and the number of each row as the last one.
 
-        They get names of our own for now: Spark would read a dot as a field of a structure.
+        They get temporary names, because Spark reads a dot as a field of a structure.
         """
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
         # Not the number of the task: a task may compute several partitions.
@@ -102,7 +102,7 @@ def _quoted(name: str) -> Column:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What is done to an Arrow table, whose last column holds the row numbers."""
+    """A release of Arrow tables, whose last column holds row numbers."""
 
     names: list[str]
     release: Release
@@ -122,8 +122,8 @@ def _numbered(
     for batch in batches:
         found = numbers.of_frame(pa.table(batch.columns, names=names))
         parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
-        own = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
-        yield own.filter(pa.array(found >= 0))
+        numbered = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
+        yield numbered.filter(pa.array(found >= 0))
 
 
 def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,7 +133,7 @@ def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    """Return an Arrow table in a form that Spark accepts."""
+    """Return an Arrow table without dictionaries, which Spark does not accept."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))

@@ -1,19 +1,16 @@
-"""Tables that are counted where they are (engines, files, batches), as inputs of fit.
-
-Lazy frames and files are such tables: of their rows, only counts and a small sample are read.
-"""
+"""Lazy frames, files and batches as inputs of `fit`: only counts and a small sample of rows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Notice, Parameter, Setting, warn
+from .._messages import InPython, Message, Named, Notice, Parameter, warn
 from .._typing import FloatArray, IntArray, NamedColumns
 from ..cells import Cells
 from ..cells.cells import N_BUCKETS
@@ -21,7 +18,7 @@ from ..encoding.columns import Edges
 from ..tables.table import ColumnRoles, ColumnType
 from . import tally as tallies
 from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
-from .learn import cells_taught_by
+from .learn import cells_learned_from
 from .learned_cells import (
     MOST_ROWS,
     Buckets,
@@ -29,18 +26,15 @@ from .learned_cells import (
     cells_of,
     default_cells,
     may_be_cells,
-    teaching_rows,
+    training_rows,
 )
 from .parameters import Settings
 from .tally import NUMBER, KnownCells, RowNumbers, RowSample, Tally, TooManyRowsError, edges_of
 
-# Rows that teach may differ in S, in the target and in what is beside them.
-_MOST_TEACHERS = 10 * MOST_ROWS
-
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """Distinct rows of some columns, with their numbers under `NUMBER`, and how often each occurs.
+    """Counts of the distinct rows of some columns, possibly with row numbers under `NUMBER`.
 
     is_coarse : whether one value may stand for each bin of some column.
     """
@@ -51,11 +45,11 @@ class Distinct:
 
     @classmethod
     def of(cls, tally: Tally) -> Distinct:
-        """Return what was counted."""
+        """Return the counts of a tally."""
         return cls(tally.columns(), tally.counts.astype(float), tally.is_coarse)
 
     def labelled(self, counted: CountedColumns, cells: KnownCells | None = None) -> LabelledRows:
-        """Return them as rows of S and X; what is not among the columns is the number."""
+        """Return them as rows of S and X; the number stands for columns that are missing."""
         number = self.columns.get(NUMBER)
         in_order: list[Any] = [self.columns.get(name, number) for name in counted.in_table]
         return counted.rows(in_order, self.counts, is_coarse=self.is_coarse, cells=cells)
@@ -66,7 +60,7 @@ def add_rows(
     column_of: Callable[[Any, slice | IntArray], pd.Series],
     numbers: IntArray | None = None,
 ) -> None:
-    """Count some more rows; column_of : returns a column at some of them."""
+    """Add rows to a tally; column_of : returns a column at some rows; numbers : of the rows."""
     if numbers is None:
         tally.add(column_of(name, slice(None)) for name in tally.names)
         return
@@ -79,8 +73,7 @@ def add_rows(
 class SampledRows:
     """Some rows of a table.
 
-    index : the levels of an index that leaves with the rows; written : what else can be read in
-    columns, see `judged`.
+    index : the levels of an index that is released with the rows; written : see `judged`.
     """
 
     columns: NamedColumns = field(default_factory=dict)
@@ -89,14 +82,12 @@ class SampledRows:
 
 
 class CountedTable(ABC):
-    """A table whose rows are elsewhere: they are counted there.
-
-    names : those of its columns.
-    """
+    """A table that is counted where its rows are; names : of its columns."""
 
     names: list[str]
 
-    # What messages call the table, and the parameter that names the column of a target.
+    # The name of the table in messages, and the parameter that names the column of a target.
+    title = "The frame"
     where: ClassVar[str] = "the frame"
     target: ClassVar[tuple[str, str]] = ("y", "fit")
 
@@ -104,39 +95,38 @@ class CountedTable(ABC):
     def count(
         self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
-        """Return the distinct rows of some columns, and how often each occurs.
+        """Return the distinct rows of some columns, at most `limit`, with their counts.
 
-        edges : where numbers and times are cut; one value near the median may then stand for each
-        bin. More than `limit` distinct rows are an error. numbers : those of the rows, if `NUMBER`
-        is one of the names; rows without a number, -1, are left out.
+        edges : of bins of numbers and times; one value near the median may then stand for each
+        bin. numbers : of the rows, if `NUMBER` is one of the names; rows with -1 are left out.
         """
 
     @abstractmethod
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
-        """Return the types of some columns; values : those that were counted or sampled."""
+        """Return the types of some columns; values : as counted or sampled."""
 
     def prepare(  # noqa: B027
         self, roles: ColumnRoles, counted: CountedColumns, edges: Edges
     ) -> None:
-        """Take note of what will be counted, before it is."""
+        """Prepare to count these columns."""
 
     def check_index(self, s_names: Sequence[str], owner: str) -> None:  # noqa: B027
-        """Refuse an index that is released with the rows and holds S."""
+        """Check that an index that is released with the rows is not a copy of S."""
 
     @abstractmethod
     def sample(self, n_rows: int) -> SampledRows:
-        """Return some rows of S and of what leaves with the rows: copied columns, an index.
+        """Return some rows of S, of columns that are passed through and of an index, if any.
 
-        n_rows : how many rows the table has. Nothing is sampled where nothing leaves.
+        n_rows : of the table.
         """
 
     def inputs(
         self, settings: Settings, target: Any = None, apart: Collection[Any] = ()
     ) -> FitInputs:
-        """Count S and X as the settings name them.
+        """Return the inputs of `fit`.
 
-        target : the name of its column, for utility="target"; apart : columns that are not
-        released unless they are named.
+        target : the name of a column, for utility="target"; apart : columns that are released only
+        if they are named.
         """
         named_only = [*apart, target] if isinstance(target, str) else apart
         roles = roles_of_names(settings, self.names, self.where, named_only)
@@ -149,19 +139,21 @@ class CountedTable(ABC):
         types = self.types(typed, {**sample.columns, **x_columns, **rows.beside})
         return _with_sample(FitInputs(roles, types, rows), counted.s, sample)
 
-    def no_rows(self, owner: str) -> ValueError:
-        """Return the error of a table without rows."""
-        return ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
+    def check_rows(self, rows: LabelledRows) -> LabelledRows:
+        """Return the same rows, if there are any."""
+        if not rows.n_rows:
+            raise ValueError(f"{self.title} has no rows.")
+        return rows
 
     def sizes(self, numbers: RowNumbers, n_numbers: int) -> FloatArray:
-        """Return how many rows have each number."""
+        """Return the number of rows with each number."""
         found = self.count([NUMBER], {}, n_numbers, numbers)
         of_rows = found.columns[NUMBER].to_numpy(dtype=np.intp)
         return np.bincount(of_rows, found.counts, n_numbers).astype(float)
 
 
 def _with_sample(inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows) -> FitInputs:
-    """Add some rows of the columns that are passed through, and of an index."""
+    """Return inputs with a sample of the columns that are passed through, and of an index."""
     passed = {name: sample.columns[name] for name in inputs.kept if name in sample.columns}
     return replace(
         inputs,
@@ -182,94 +174,91 @@ def _counted(
         return CountedColumns(s, x, person=person, beside=z)
     if not isinstance(target, str) or target not in table.names or target in (*s, *person):
         given = target if isinstance(target, str | None) else type(target).__name__
-        apart = " and does not tell people apart" if person else ""
-        told = f" must name a column of {table.where} that is not sensitive{apart}"
-        got = InPython(", with utility='target'"), f". Got {given!r}; "
-        has = f"{table.where} has {table.names}."
-        raise ValueError(Message(Parameter(*table.target), told, *got, has))
+        text = Message.of(
+            "{target} must name a column of {where} that is neither sensitive nor of person ids"
+            "{utility}. Got {given!r}; {where} has {names}.",
+            target=Parameter(*table.target),
+            where=table.where,
+            utility=InPython(", with utility='target'"),
+            given=given,
+            names=table.names,
+        )
+        raise ValueError(text)
     return CountedColumns(s, x, (target,), person, z)
 
 
 def _rows(
     settings: Settings, table: CountedTable, counted: CountedColumns
 ) -> tuple[LabelledRows, NamedColumns]:
-    """Count values where they are few enough, else cells; return values of X as well."""
+    """Return counted rows, by values if these are few enough, else by cells; and values of X."""
     cells = cells_of(settings)
-    if not counted.person or cells is None:  # otherwise each key would be a row of its own
+    if not counted.person or cells is None:  # values would include person ids
         names = list(dict.fromkeys(counted.in_table))
         try:
             found = table.count(names, edges_of(settings.n_bins, counted.x), tallies.MOST_DISTINCT)
         except TooManyRowsError as error:
             cells = cells_instead(settings, len(counted.x), error)
         else:
-            rows = _checked(settings, table, found.labelled(counted))
+            rows = table.check_rows(found.labelled(counted))
             return rows, rows.x_columns
     assert cells is not None
-    teachers = _teachers(settings, table, counted, cells)
-    known = cells_taught_by(settings, teachers, cells)
+    training = _training_rows(settings, table, counted, cells)
+    known = cells_learned_from(settings, training, cells)
     edges = edges_of(settings.n_bins, ())
     rows = rows_by_number(table, counted, known, edges).labelled(counted.in_cells(), known)
-    return rows, teachers.x_columns
-
-
-def _checked(settings: Settings, table: CountedTable, rows: LabelledRows) -> LabelledRows:
-    if not rows.n_rows:
-        raise table.no_rows(settings.owner)
-    return rows
+    return rows, training.x_columns
 
 
 def rows_by_number(
-    table: CountedTable,
-    counted: CountedColumns,
-    numbers: RowNumbers,
-    edges: Edges,
+    table: CountedTable, counted: CountedColumns, numbers: RowNumbers, edges: Edges
 ) -> Distinct:
-    """Count S, a target, and what is beside X, together with a number that stands for X."""
+    """Count S, a target, and columns beside X, together with a number in place of X."""
     names = dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())])
     return table.count([*names, NUMBER], edges, tallies.MOST_DISTINCT, numbers)
 
 
-def _teachers(
+def _training_rows(
     settings: Settings, table: CountedTable, counted: CountedColumns, cells: Cells
 ) -> LabelledRows:
-    """Return the rows of a table that teach cells: by the sizes of buckets, some of these."""
+    """Return the rows of a table that cells are learned from."""
     buckets = Buckets.of(settings, counted, cells)
     sizes = table.sizes(buckets, N_BUCKETS)
     sample = Sample.of_sizes(buckets, sizes, int(sizes.sum()))
     names = [name for name in dict.fromkeys(counted.in_table) if name not in counted.person]
-    kept = sample.kept(counted.person)
-    found = table.count([*names, NUMBER], {}, _MOST_TEACHERS, kept)
-    return sample.weighted(_checked(settings, table, found.labelled(counted)))
+    # Rows with the same X may differ in S, in the target and in columns beside them.
+    found = table.count([*names, NUMBER], {}, 10 * MOST_ROWS, sample.kept(counted.person))
+    return sample.weighted(table.check_rows(found.labelled(counted)))
 
 
 def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -> Cells:
-    """Return the cells to count in place of values; raise the error where values are wanted."""
+    """Return the cells to count in place of values; raise the error if values are asked for."""
     if (cells := cells_of(settings)) is not None:
         return cells
     if not may_be_cells(settings, n_columns):
-        way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
-        raise ValueError(Message(error.args[0], *way_out)) from error
-    told = InPython("X has", "The released columns have"), " too many combinations of values to "
-    why = "count: rows that are alike share a cell. Set ", Setting("alphabet", "cells")
-    keep = (
-        " to silence this warning; to keep combinations of values, give the edges of numbers in "
+        template = "{error} Or let rows that are alike share a symbol: {alphabet='cells'}."
+        raise ValueError(Message.of(template, error=error.args[0])) from error
+    text = Message.of(
+        "{x} too many combinations of values to count: rows that are alike share a cell. Set "
+        "{alphabet='cells'} to silence this warning; to keep combinations of values, give the "
+        "edges of numbers in {edges}, or release fewer columns jointly.",
+        x=InPython("X has", "The released columns have"),
+        edges=InPython("n_bins", Named("edges")),
     )
-    advice = InPython("n_bins", Named("edges")), ", or release fewer columns jointly."
-    warn(Message(*told, *why, keep, *advice), Notice)
+    warn(text, Notice)
     return default_cells(settings)
 
 
-# What `partial_fit` has seen: counts of distinct rows, and some of the rows passed through.
+# Batches of `partial_fit`.
 
 
 # Minimum rows seen before cells are learned from earlier batches rather than the current one.
-_FEWEST_TEACHERS = 1000
+_FEWEST_TRAINING_ROWS = 1000
 
 
 class Batches:
-    """Batches of rows, counted as they come: values are cut and pooled once all are there.
+    """Counts of all batches, and a sample of the columns that are passed through.
 
-    first : shows the columns that all batches must have. It is not counted yet.
+    Values are cut and pooled in the design. first : has the columns of all batches; not counted.
     """
 
     def __init__(self, settings: Settings, first: FitInputs) -> None:
@@ -283,7 +272,7 @@ class Batches:
         self._sample = RowSample(names, whole=self._counted.s)
 
     def add(self, settings: Settings, batch: FitInputs) -> None:
-        """Count a batch; if that fails, it is as if the batch had never come."""
+        """Count a batch; an error leaves the counts unchanged."""
         self._check(batch)
         rows = batch.rows
         self._tally.edges = edges_of(settings.n_bins, self._counted.x)
@@ -295,28 +284,24 @@ class Batches:
             cells = cells_instead(settings.for_batches(), len(self._counted.x), error)
             self._take_cells(settings, rows, cells)
         columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
-
-        def column_of(name: Hashable, chosen: IntArray) -> pd.Series:
-            return columns[name].iloc[chosen]
-
-        self._sample.add(rows.n_rows, column_of)
+        self._sample.add(rows.n_rows, lambda name, chosen: columns[name].iloc[chosen])
         self.types = tuple(map(ColumnType.combined, self.types, batch.types))
         self.n_rows += rows.n_rows
 
     def _in_tally(self, rows: LabelledRows, known: KnownCells | None) -> list[pd.Series]:
-        """Return the columns of some rows as they are counted."""
+        """Return the columns of some rows, in the form that is counted."""
         if known is not None:
             cells = pd.Series(known.of_columns(rows.x_columns, rows.fold))
             rows = replace(rows, x_columns={"cell": cells}, folds={})
         return self._counted.columns(rows)
 
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:
-        """Count cells from now on, taught by the rows so far; rows : those of the next batch."""
+        """Count cells from now on, learned from the rows so far; rows : of the next batch."""
         counted = self._tally.unlimited()
         before = self.rows(counted) if self.n_rows else None
-        teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
-        teachers = teaching_rows(settings, teachers, cells)
-        known = cells_taught_by(settings, teachers, cells)
+        training = rows if before is None or self.n_rows < _FEWEST_TRAINING_ROWS else before
+        training = training_rows(settings, training, cells)
+        known = cells_learned_from(settings, training, cells)
         tallied = self._counted.in_cells()
         tally = Tally(tallied.names, edges=self._tally.edges)
         if before is not None:
@@ -328,20 +313,19 @@ class Batches:
     def _check(self, batch: FitInputs) -> None:
         n_columns = self.roles.n_columns
         if batch.roles.n_columns != n_columns:
-            told = f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
-            raise ValueError(told + f"{n_columns} features as input.")
-        passed = list(batch.passed_through)
-        if CountedColumns.of(batch.rows) != self._counted or passed != self._passed:
             raise ValueError(
-                f"The columns of S, of the target, or passed through differ from those of the "
-                f"first batch: {self._owner}.partial_fit needs the same in every batch."
+                f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
+                f"{n_columns} features as input."
             )
         if (batch.rows.weights is not None) != self._is_weighted:
             raise ValueError("sample_weight must be passed with every batch or with none.")
-        if batch.roles != self.roles:
+        columns = batch.roles, CountedColumns.of(batch.rows), list(batch.passed_through)
+        if columns != (self.roles, self._counted, self._passed):
             raise ValueError(
-                f"The columns of X differ from those of the first batch in name, order, or role "
-                f"in {self._owner}: {batch.roles.names} after {self.roles.names}."
+                f"The columns of X, S or the target differ from those of the first batch in name, "
+                f"order or role: {self._owner}.partial_fit needs the same in every batch. Got "
+                f"{batch.roles.names} with S in {list(batch.rows.s_columns)}, after "
+                f"{self.roles.names} with S in {list(self._counted.s)}."
             )
 
     def rows(self, tally: Tally | None = None) -> LabelledRows:
@@ -352,22 +336,21 @@ class Batches:
         return self._tallied.rows(columns, counts, *totals, self._cells)
 
     def inputs(self, settings: Settings) -> FitInputs:
-        """Return all batches as one input of `fit`; cells take any number of distinct rows."""
+        """Return all batches as inputs of `fit`; for cells, any number of distinct rows."""
         is_limited = cells_of(settings.for_batches()) is None
         rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
         return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Counts may travel; rows of people stay where they are.
+        # A pickle has counts, but no rows of people.
         return vars(self) | {"_sample": self._sample.emptied()}
 
 
 def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
-    """Return what `fit` learns from a table of any kind.
+    """Return the inputs of `fit` from any kind of table.
 
-    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
-    passed next to a frame.
+    y : the target; for a `CountedTable`, the name of its column; passed : S and weights.
     """
     if isinstance(X, CountedTable):
         return X.inputs(settings, y if settings.has_target else None)

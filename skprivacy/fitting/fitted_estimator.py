@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from .._messages import UNSAVED, Message, Setting, warn
+from .._messages import UNSAVED, Message, warn
 from .._typing import FloatArray
 from ..describing import ReleaseSummary
 from ..encoding import Alphabet
@@ -31,18 +31,15 @@ _Estimator = TypeVar("_Estimator", bound="FittedEstimator")
 
 
 class FittedEstimator(BaseEstimator):
-    """An estimator that is fitted at once, or to batches and designed when that is needed."""
+    """An estimator that is fitted at once, or in batches with a design on demand."""
 
-    # What was fitted; the batches that it is designed for, if it was fitted to batches, and the
-    # parameters of that design.
     _fitted: Fitted | None = None
-    # What `to_json` has written last.
-    _saved: Fitted | None = None
-    _batches: Batches | None = None
-    _designed_for: tuple[Any, ...] | None = None
+    _saved: Fitted | None = None  # last written by `to_json`
+    _batches: Batches | None = None  # after `partial_fit`
+    _designed_for: tuple[Any, ...] | None = None  # the parameters of the design for these
 
     def _settings(self) -> Settings:
-        """Return the parameters; those that a subclass has added are left out."""
+        """Return the parameters, without those of a subclass."""
         given, names = self.get_params(deep=False), [field.name for field in fields(Settings)]
         return Settings(type(self).__name__, **{n: given[n] for n in names if n != "owner"})
 
@@ -50,16 +47,16 @@ class FittedEstimator(BaseEstimator):
         return self._fitted is not None or self._batches is not None
 
     def _is_current(self, settings: Settings) -> bool:
-        """Whether there is a design for the batches, with these settings."""
+        """Whether there is a design for the batches with these settings."""
         return self._fitted is not None and self._designed_for == settings.of_design
 
     def _up_to_date(self) -> Fitted:
-        """Return what was fitted; after batches, it is designed now if it is not yet."""
+        """Return what was fitted; after batches, design it now if need be."""
         check_is_fitted(self)
         if self._batches is not None:
             settings = settings_of(self)
             if not self._is_current(settings):
-                self._fitted = None  # should this fail, do not keep that of other parameters
+                self._fitted = None  # after an error, nothing of other parameters is kept
                 inputs = self._batches.inputs(settings)
                 self._fitted = fit_mechanism(settings.for_batches(), inputs)
                 self._designed_for = settings.of_design
@@ -67,7 +64,7 @@ class FittedEstimator(BaseEstimator):
         return self._fitted
 
     def _for_attribute(self) -> Fitted:
-        """Return what was fitted, for an attribute: `hasattr` must understand its errors."""
+        """Return what was fitted, with errors that `hasattr` understands."""
         try:
             return self._up_to_date()
         except NotFittedError:
@@ -77,7 +74,7 @@ class FittedEstimator(BaseEstimator):
 
     @property
     def mechanism_(self) -> Mechanism:
-        """The channel and its figures, under the joint distribution that `fit` learned."""
+        """The channel and its figures, under the joint distribution learned by `fit`."""
         return self._for_attribute().mechanism
 
     @property
@@ -87,12 +84,12 @@ class FittedEstimator(BaseEstimator):
 
     @property
     def summary_(self) -> ReleaseSummary:
-        """What the release leaks, keeps and allows: every figure, the verdict, and sentences."""
+        """Figures, verdict and sentences about the release."""
         return self._for_attribute().summary
 
     @property
     def p_sx_(self) -> FloatArray:
-        """The joint distribution of S and X, as `fit` learned it."""
+        """The joint distribution of S and X learned by `fit`."""
         together = self.mechanism_.together
         if together is None or (p_sx := together.p_sx) is None:
             raise self._no_attribute("p_sx_")
@@ -114,15 +111,16 @@ class FittedEstimator(BaseEstimator):
     def cells_(self) -> pd.DataFrame:
         """The cells of the table: their share of the rows, their rules and commonest values."""
         if (described := self._for_attribute().cells) is None:
-            told = f"{type(self).__name__!r} object has no attribute 'cells_': "
-            why = "the symbols of X are combinations of values. For cells, set "
-            raise AttributeError(Message(told, why, Setting("alphabet", "cells"), "."))
+            template = (
+                "{owner!r} object has no attribute 'cells_': the symbols of X are combinations of "
+                "values. For cells, set {alphabet='cells'}."
+            )
+            raise AttributeError(Message.of(template, owner=type(self).__name__))
         return described
 
     def _no_attribute(self, name: str) -> AttributeError:
-        owner = type(self).__name__
-        told = f"{owner!r} object has no attribute {name!r}: it was loaded, "
-        return AttributeError(told + "and what is known about S stays where it was fitted.")
+        why = "it was loaded, and files hold nothing about S"
+        return AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {why}.")
 
     def _set_features(self, roles: ColumnRoles) -> None:
         self.n_features_in_ = roles.n_columns
@@ -132,9 +130,9 @@ class FittedEstimator(BaseEstimator):
             del self.feature_names_in_
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.
+        """Return the attributes that scikit-learn shows in a notebook: nothing about S.
 
-        It looks at every attribute. Before batches have a design there are few.
+        Nothing is designed for it: before batches have a design there are few.
         """
         shown = copy(self)
         if self._batches is not None and not self._is_current(self._settings()):
@@ -146,10 +144,7 @@ class FittedEstimator(BaseEstimator):
         return attributes
 
     def _html_repr(self) -> str:
-        """Return what a notebook shows: the diagram of scikit-learn, and the mechanism below it.
-
-        Nothing is designed for that.
-        """
+        """Return the diagram of scikit-learn, with the mechanism below it if it is designed."""
         diagram: str = estimator_html_repr(self)
         fitted, is_designed = self._fitted, self._batches is None
         if fitted is None or not (is_designed or self._is_current(self._settings())):
@@ -158,19 +153,19 @@ class FittedEstimator(BaseEstimator):
 
 
 def settings_of(estimator: FittedEstimator) -> Settings:
-    """Return the parameters of an estimator as they are now, checked."""
+    """Return the current parameters of an estimator, checked."""
     settings = estimator._settings()
     settings.check()
     return settings
 
 
 def fitted_of(estimator: FittedEstimator) -> Fitted:
-    """Return what was fitted; after batches, it is designed now if need be."""
+    """Return what was fitted; after batches, design it now if need be."""
     return estimator._up_to_date()
 
 
 def warn_of_unsaved(estimator: FittedEstimator, secret_key: object) -> None:
-    """Warn where a key is used with a fit that may not be there next time."""
+    """Warn if a key is used with a fit that was not saved."""
     fitted = fitted_of(estimator)
     if secret_key is not None and fitted.training is not None and estimator._saved is not fitted:
         advice = " Save the mechanism with to_json, and release other rows with from_json."
@@ -178,9 +173,9 @@ def warn_of_unsaved(estimator: FittedEstimator, secret_key: object) -> None:
 
 
 def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
-    """Return the same estimator, fitted; batches that it has counted are forgotten.
+    """Return the same estimator, fitted, without batches.
 
-    Everything is set at once and last, so that a fit that fails leaves an estimator as it was.
+    Everything is set at once and last, so that a failed fit changes nothing.
     """
     estimator._fitted, estimator._batches = fitted, None
     estimator._set_features(fitted.roles)
@@ -191,4 +186,4 @@ def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
 
 def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
     labels = (column.symbol_labels for column in alphabet.columns)
-    return [np.array([np.nan if x is None else x for x in own], dtype=object) for own in labels]
+    return [np.array([np.nan if x is None else x for x in each], dtype=object) for each in labels]

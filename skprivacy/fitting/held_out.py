@@ -1,4 +1,4 @@
-"""Evaluate and certify a fitted transformer on rows that it has not seen."""
+"""Evaluate and certify a fitted transformer on other rows than those of `fit`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import SENSITIVE, Message, Named, Parameter, Setting
+from .._messages import Message
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
 from ..encoding import PairedAlphabet
@@ -30,23 +30,23 @@ from ..population.certificate import (
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
-from .inputs import CountedColumns, LabelledRows, sensitive_columns
+from .inputs import CountedColumns, LabelledRows, check_sensitive, sensitive_columns
 from .parameters import Settings
 from .tally import NUMBER, RowNumbers, RowSymbols, TooManyRowsError
 
 
 @dataclass(frozen=True, eq=False)
 class Symbols(RowSymbols):
-    """The symbol of X of each row; one more for values that were not seen.
+    """The symbol of X of each row, with one more for unseen values: for each z beside X.
 
-    Beside columns z there is one more for each z. n_seen : how many symbols `fit` has seen.
+    n_seen : the number of symbols that `fit` has seen.
     """
 
     n_seen: int
 
     @classmethod
     def of(cls, fitted: Fitted, names: Sequence[Any]) -> Symbols:
-        """Return the symbols of what was fitted; names : of the columns that are read."""
+        """Return the symbols of a fitted transformer; names : of the columns that are read."""
         n, n_seen = len(fitted.roles.read_positions), len(fitted.mechanism.x_labels)
         return cls(fitted.alphabet, tuple(names[:n]), tuple(names[n:]), n_seen)
 
@@ -59,7 +59,7 @@ class Symbols(RowSymbols):
 class ValuesAndSymbols(RowNumbers):
     """The value of one column of X and the symbol of the row, as one number.
 
-    Values are as in the bins of `fit`; those that it did not see are one more.
+    Values are in the bins of `fit`; unseen ones are one more.
     """
 
     symbols: Symbols
@@ -76,16 +76,15 @@ class ValuesAndSymbols(RowNumbers):
         of_rows, values = values_of(column, column.name)
         positions = take(alphabet.positions_of(values, column.name), of_rows)
         positions = np.where(positions == UNKNOWN, len(alphabet.values), positions)
-        # Positions are as small integers as they fit into, products are larger.
+        # Positions are of a small integer type, products may be larger.
         return positions.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows that a design has not seen, all or counted: their S, and a symbol in place of X.
+    """Rows that were not used in `fit`, each or counted, with a symbol in place of X.
 
-    symbols : tell the symbol of a row; sizes : returns how often each number occurs, by what tells
-    the number of a row and how many numbers there are.
+    symbols : of the rows; sizes : returns the number of rows with each number.
     """
 
     rows: LabelledRows
@@ -99,13 +98,13 @@ class HeldOut:
         return codes.to_numpy(dtype=np.intp)
 
     def counts(self, codes: IntArray, shape: tuple[int, int]) -> FloatArray:
-        """Return how often each code and each symbol occur together."""
+        """Return counts of pairs of a code and a symbol."""
         counts, weights = np.zeros(shape), self.rows.weights
         np.add.at(counts, (codes, self.x_codes), 1.0 if weights is None else weights)
         return counts
 
     def table_of(self, position: int, shape: tuple[int, int]) -> FloatArray:
-        """Return how often each value of a column of X and each symbol occur together."""
+        """Return counts of pairs of a value of a column of X and a symbol."""
         numbers = ValuesAndSymbols(self.symbols, position, shape[1])
         return self.sizes(numbers, math.prod(shape)).reshape(shape)
 
@@ -113,14 +112,14 @@ class HeldOut:
 def _rows(
     fitted: Fitted, settings: Settings, X: Any, y: Any, *passed: Any, with_target: bool = False
 ) -> HeldOut:
-    """Return rows of a frame, or of a `CountedTable`; passed : S and weights beside a frame.
+    """Return the rows of a frame or of a `CountedTable`; passed : S and weights.
 
-    y : for a `CountedTable`, the name of a column; with_target : whether it is needed.
+    y : for a `CountedTable`, the name of a column; with_target : whether a target is needed.
     """
     is_needed = with_target and isinstance(fitted.mechanism.objective, Target)
     if is_needed and y is None:
-        told = " needs y, the target, to be evaluated."
-        raise ValueError(Message("A transformer with ", Setting("utility", "target"), told))
+        template = "A transformer with {utility='target'} needs y, the target, to be evaluated."
+        raise ValueError(Message.of(template))
     if isinstance(X, CountedTable):
         return _rows_of_table(fitted, settings, X, y if is_needed else None)
     return _rows_of_frame(fitted, settings, as_table(X, settings.owner), y, is_needed, *passed)
@@ -157,37 +156,33 @@ def _rows_of_table(
     fitted: Fitted, settings: Settings, table: CountedTable, target: Any
 ) -> HeldOut:
     owner, header = settings.owner, as_table(pd.DataFrame(columns=table.names), settings.owner)
-    if settings.sensitive is None:
-        told = f" must name columns of {table.where}."
-        raise ValueError(Message(Parameter("sensitive", owner), told))
+    check_sensitive(settings, table.where)
     s_positions = header.positions(owner, "sensitive", settings.sensitive)
     read = _read_positions(fitted, header, owner)
     if both := [header.label(p) for p in s_positions if p in read]:
-        told = f"The column {both[0]!r} is released: it cannot be among those of "
-        raise ValueError(Message(told, Named("sensitive"), "."))
+        template = "The column {name!r} is released: it cannot be in {sensitive}."
+        raise ValueError(Message.of(template, name=both[0]))
     v_positions = () if target is None else header.positions(*table.target[::-1], target)
     s, v, x = (tuple(map(header.label, part)) for part in (s_positions, v_positions, read))
     symbols, counted = Symbols.of(fitted, x), CountedColumns(s, (NUMBER,), v or None)
     try:
         rows = rows_by_number(table, counted, symbols, {}).labelled(counted)
     except TooManyRowsError as error:
-        told = " has too many values to count: cut numbers into bins, or pool groups."
-        raise ValueError(Message(SENSITIVE, told)) from error
-    if not rows.n_rows:
-        raise table.no_rows(owner)
-    return HeldOut(rows, symbols, table.sizes)
+        template = "Too many values to count in {S}: cut numbers into bins, or pool groups."
+        raise ValueError(Message.of(template)) from error
+    return HeldOut(table.check_rows(rows), symbols, table.sizes)
 
 
 def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
-    """Return where the columns are that tell symbols: X, those beside it, and keys of people."""
-    group = fitted.roles.person_in(table, owner)
-    return [*fitted.roles.read_in(table, owner), *([] if group is None else [group])]
+    """Return the positions of X, of columns beside it, and of person ids."""
+    person = fitted.roles.person_in(table, owner)
+    return [*fitted.roles.read_in(table, owner), *([] if person is None else [person])]
 
 
 def evaluated(
     fitted: Fitted, settings: Settings, X: Any, y: Any = None, *passed: Any
 ) -> Evaluation:
-    """Return the `Evaluation` of a channel under the joint of other rows, see `_rows`."""
+    """Return the `Evaluation` of a channel under the joint distribution of other rows."""
     training, mechanism = fitted.training, fitted.mechanism
     if training is None:
         raise ValueError(
@@ -229,12 +224,12 @@ def terms_for(
     n_settings: int,
     sample_weight: Any = None,
 ) -> Terms:
-    """Return the terms of a certificate, checked; measure : None for that of the design.
+    """Return the terms of a certificate, checked; measure : None for the one of the design.
 
-    Weights are refused. Bounds that use them scale with the largest weight, and not the largest
-    among these rows: one that was not drawn may be larger, and have any share of the population.
-    Rows that are kept with a probability of weight / largest possible weight are independent
-    draws from the weighted population, and all theorems hold for them as they are.
+    Weights are refused. Bounds would scale with the largest weight in the population, where
+    people with a larger weight than in these rows may have any share. Rows that are kept with a
+    probability of weight / largest possible weight are independent draws from the weighted
+    population, and all theorems hold for them.
     """
     if sample_weight is not None:
         raise TypeError(
@@ -249,10 +244,10 @@ def terms_for(
 def certified(
     fitted: Fitted, settings: Settings, terms: Terms, X: Any, y: Any = None, *passed: Any
 ) -> Certificate:
-    """Return the `Certificate` of a channel by other rows, see `_rows`.
+    """Return the `Certificate` of a channel by other rows.
 
-    The groups of S are those of `fit`, and one more if there are values that it did not see; for
-    a transformer that was loaded they are those of the rows.
+    The groups of S are those of `fit`, and one more for unseen values; for a transformer that was
+    loaded, those of the rows.
     """
     held_out = _rows(fitted, settings, X, y, *passed)
     s_columns = held_out.rows.s_columns
@@ -273,7 +268,7 @@ def _columns_of_secrets(
 ) -> dict[Any, tuple[int, ...]]:
     """Return the positions of the columns of each secret; names : of the columns of S.
 
-    Columns that are called otherwise than in `fit` come in the same order.
+    Columns with other names than in `fit` must be in the same order.
     """
     if fitted.training is not None:
         groups = fitted.training.secrets.groups
@@ -288,7 +283,7 @@ def _columns_of_secrets(
 def _sized_groups(
     fitted: Fitted, s_columns: NamedColumns, name: Any, positions: tuple[int, ...]
 ) -> tuple[int, IntArray]:
-    """Return how many groups a secret has, and that of each row; positions : of its columns."""
+    """Return the number of groups of a secret, and the group of each row."""
     if (training := fitted.training) is None:
         columns = list(s_columns.values())
         found = {p: columns[p].reset_index(drop=True) for p in positions}
@@ -300,9 +295,9 @@ def _sized_groups(
 
 
 def _candidate(fitted: Fitted, n_groups: int, name: Any) -> Candidate:
-    """Return what is to be certified by rows with so many groups of a secret.
+    """Return the channel to certify, for `n_groups` of a secret.
 
-    P(S) is thought to be as in the rows of `fit`, or uniform where these are not known.
+    P(S) is expected to be as in the rows of `fit`, or uniform if these are not known.
     """
     prior = np.full(n_groups, 1 / n_groups)
     if fitted.training is not None:
@@ -314,20 +309,17 @@ def _candidate(fitted: Fitted, n_groups: int, name: Any) -> Candidate:
 
 
 def _channel(fitted: Fitted) -> FloatArray:
-    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y).
-
-    Beside columns z there is one for each z, drawn from P(Y|z).
-    """
+    """Return the channel with one more symbol for unseen values: P(Y), or P(Y|z) for each z."""
     return np.vstack([fitted.mechanism.channel, fitted.mechanism.unseen])
 
 
 def _n_symbols(fitted: Fitted) -> int:
-    """Return how many symbols there are with those for values that were not seen."""
+    """Return the number of symbols, including those for unseen values."""
     return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
 
 
 def _unseen(labels: Labels) -> Any:
-    """Return what values that `fit` did not see are called; a value may have that very name."""
+    """Return a label for unseen values that no other value has."""
     name = "unseen"
     while name in labels:
         name = f"{name} by fit"
@@ -335,25 +327,25 @@ def _unseen(labels: Labels) -> Any:
 
 
 def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns) -> IntArray:
-    """Return the group of one secret in each row; values that were not seen are one more."""
+    """Return the group of one secret in each row; unseen values are one more."""
     columns, names = list(s_columns.values()), list(s_columns)
     found = [training.alphabet.columns[p].encode(columns[p], names[p]) for p in groups.positions]
     return groups.found(found)
 
 
 def _objective(fitted: Fitted, held_out: HeldOut) -> Utility:
-    """Return the utility for these rows: a target is their own, and so is what columns hold."""
+    """Return the utility for these rows, with their own target and columns."""
     mechanism, objective = fitted.mechanism, fitted.mechanism.objective
     if isinstance(objective, EachColumn):
         shapes = [(len(c.values) + 1, _n_symbols(fitted)) for c in fitted.alphabet.columns]
         return EachColumn.of_tables([held_out.table_of(p, s) for p, s in enumerate(shapes)])
-    if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
+    if isinstance(objective, Distortion):  # unseen values have the largest distance to all labels
         shape = len(mechanism.unseen), objective.loss.shape[1]
         loss = np.vstack([objective.loss, np.full(shape, objective.loss.max())])
         return Distortion.of_symbols(loss, of_cells=objective.of_cells)
     if held_out.rows.target is None or not isinstance(objective, Target):
         return objective
     v_codes, _ = coded(pd.DataFrame(held_out.rows.target), "y")
-    # What X itself says about the target is known from the rows of `fit`.
+    # The information of X itself about the target is known from the rows of `fit`.
     counts = held_out.counts(v_codes, (v_codes.max() + 1, _n_symbols(fitted)))
     return Target(counts[counts.any(axis=1)], whole=objective.whole)

@@ -1,20 +1,20 @@
-"""The inputs of fit, told apart: X, S, target, weights, and columns published beside."""
+"""The inputs of `fit`: X, S, the target, weights, and columns published beside the release."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import compress
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Owner, Parameter, Setting, warn
+from .._messages import Message, Named, Owner, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
-from .._validation import message
+from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
 from ..releasing.record_ids import folds_in
@@ -23,79 +23,47 @@ from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of
 from .parameters import Settings
 from .tally import NUMBER, KnownCells
 
-# Beside a release there may be so many values, or one for so many rows.
+# Columns published beside a release may have 20 values, or one for every 50 rows.
 _FEW_VALUES, _ROWS_OF_EACH = 20, 50
 
-# Pairs of z and a symbol of X, beyond which channels do not fit into memory.
-_MOST_PAIRS = 2000
 
-
-def beside_positions(
-    settings: Settings, table: Table, s_positions: Container[int]
-) -> tuple[int, ...]:
+def beside_positions(settings: Settings, table: Table) -> tuple[int, ...]:
     """Return the columns that are published beside a release, in the order of the table."""
     given = settings.beside
     listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
-    for level in table.index_levels():  # only columns are published under the budget
-        if (
-            level.name is not None
-            and level.name in listed
-            and level.name not in (table.names or ())
-        ):
-            said = f" names {level.name!r}, which is the index of X: make it a column first, "
-            where = Parameter("beside", settings.owner)
-            raise ValueError(Message(where, said, "X.reset_index()."))
+    for name in {level.name for level in table.index_levels()} - {None, *(table.names or ())}:
+        if name in listed:  # only columns are published under the budget
+            where = f" names {name!r}, which is the index of X: make it a column first, "
+            raise ValueError(about(settings.owner, "beside", where, "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
-    for name in (table.label(position) for position in found if position in s_positions):
-        told = f"The column {name!r} is both sensitive and in ", Named("beside")
-        why = ": it cannot be protected and published. "
-        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
     return tuple(sorted(found))
 
 
-def _check_beside(
-    settings: Settings, table: Table, beside: Sequence[int], released: Container[int]
-) -> None:
-    """Refuse bins and a release for columns that are published as they are."""
-    for name in (table.label(position) for position in beside if position in released):
-        told = f"The column {name!r} is both in ", Named("columns"), " and in ", Named("beside")
-        why = f" of {settings.owner}: it is either replaced or published as it is. "
-        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
-    bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
-    for name in map(table.label, beside):
-        if bins.get(name) is not None:
-            where = (
-                Parameter("n_bins", settings.owner),
-                f" names the column {name!r}, which is in ",
-            )
-            advice = " and leaves as it is: cut it before fit, or release it too."
-            raise ValueError(Message(*where, Named("beside"), advice))
-
-
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
-    """Return the values z of columns that are published beside a release, and that of each row."""
+    """Return the alphabet of the columns beside a release, and the symbol z of each row."""
     columns, exact = rows.beside, {"n_bins": None, "multiplicities": rows.multiplicities}
     options: list[dict[str, Any]] = [exact] * len(columns)
-    # Which categories there are, and in what order, must not tell more than the values.
+    # The set of categories and their order must not reveal more than the values.
     plain = list(map(plain_column, columns.values()))
     alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
     n_values, n_rows, listed = alphabet.n_symbols, rows.n_rows, " and ".join(map(repr, columns))
     if n_values > (most := _most_values(n_rows)):
-        each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
-        have, them = ("has", "it") if len(columns) == 1 else ("have", "them")
-        many = f"{listed}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what each "
-        why = f"of them reveals is not known from so few rows. At most {most:,} can be published "
-        advice = f"as they are: make them coarser first, or release {them} too, in "
-        raise ValueError(Message(*many, why, advice, Named("columns"), "."))
+        template = (
+            "{listed}, in {beside}: {n_values:,} values in {n_rows:,} rows are too many, because "
+            "so few rows do not show what each of them reveals. At most {most:,} can be published "
+            "unchanged: make them coarser first, or release these columns too, in {columns}."
+        )
+        numbers = {"n_values": n_values, "n_rows": n_rows, "most": most}
+        raise ValueError(Message.of(template, listed=listed, **numbers))
     if settings.max_outputs is not None and settings.max_outputs < n_values:
-        told = f" must be at least {n_values}: no output is shared by different values of {listed}"
+        why = f" must be at least {n_values}: no output is shared by different values of {listed}"
         got = ", in ", Named("beside"), f". Got {settings.max_outputs}."
-        raise ValueError(Message(Parameter("max_outputs", settings.owner), told, *got))
+        raise ValueError(about(settings.owner, "max_outputs", why, *got))
     return alphabet, codes
 
 
 def has_few_values(column: pd.Series) -> bool:
-    """Whether a column has few values, whatever the number of rows."""
+    """Whether a column has few enough values to be published beside a release."""
     try:
         n_values = column.nunique(dropna=False)
     except TypeError:  # lists, say
@@ -107,25 +75,20 @@ def _most_values(n_rows: int) -> int:
     return min(max(_FEW_VALUES, n_rows // _ROWS_OF_EACH), max(1, n_rows - 1))
 
 
-def most_beside(n_values: int) -> int:
-    """Return how many symbols X may have beside so many values."""
-    return max(2, _MOST_PAIRS // n_values)
-
-
-# What `fit` gets: the table with its columns told apart, y, weights, and S in all its forms.
+# The inputs of `fit`.
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows of S and X, and how much each of them counts.
+    """Rows of S and X, with weights.
 
     s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
-    weights : of the rows, None for one each; multiplicities : how many rows of the data each row
-    stands for, None for one; squares : sums of the squared weights of these, where there are
-    weights; is_coarse : whether numbers of X may already stand for bins; cells : where X is
-    already in cells, these, and its one column is the number of the cell; folds : where a column
-    tells people apart, the fold of each row under the name of that column; beside : the columns
-    that are published as they are, under the budget.
+    weights : of the rows, None for one each; multiplicities : the number of rows of the data that
+    each row stands for, None for one; squares : sums of their squared weights, if there are
+    weights; is_coarse : whether numbers of X may already stand for bins; cells : given if X is
+    already in cells, and its only column is the number of the cell; folds : the fold of each row
+    under the name of the column with person ids, if there is one; beside : the columns that are
+    published unchanged, under the budget.
     """
 
     s_columns: NamedColumns
@@ -141,7 +104,7 @@ class LabelledRows:
 
     @property
     def fold(self) -> IntArray | None:
-        """The fold of each row, None where no column tells people apart."""
+        """The fold of each row, None without a column of person ids."""
         return next((column.to_numpy() for column in self.folds.values()), None)
 
     @property
@@ -151,7 +114,7 @@ class LabelledRows:
 
     @cached_property
     def n_rows(self) -> int:
-        """How many rows of the data there were."""
+        """The number of rows of the data."""
         if self.multiplicities is None:
             return len(next(iter(self.s_columns.values())))
         return int(self.multiplicities.sum())
@@ -162,10 +125,9 @@ class LabelledRows:
         return replace(self, **{name: _at(getattr(self, name), chosen) for name in names})
 
     def effective_rows(self, *codes: IntArray) -> int:
-        """Return how many equally weighted rows would say as much: Kish's effective sample size.
+        """Return the effective sample size (Kish), the smallest over all groups of the rows.
 
-        codes : of groups of the rows. Of each group, these would be as many as say as much about
-        it: a few heavy rows do not count for many.
+        codes : of the groups. A few heavy rows of a group do not count for many.
         """
         if self.weights is None or (self.squares is None and self.multiplicities is not None):
             return self.n_rows
@@ -179,7 +141,7 @@ class LabelledRows:
 
 
 def _at(values: Any, chosen: IntArray) -> Any:
-    """Return columns, an array, or None at some rows."""
+    """Return some rows of columns or of an array; None stays None."""
     if isinstance(values, dict):
         return {name: column.iloc[chosen] for name, column in values.items()}
     return None if values is None else values[chosen]
@@ -189,7 +151,7 @@ def _at(values: Any, chosen: IntArray) -> Any:
 class CountedColumns:
     """The names of columns that are counted together: of S, of X, of a target, and beside X.
 
-    person : the column that tells people apart, if any. Their folds are counted, no keys.
+    person : the column with person ids, if any; folds are counted in its place.
     """
 
     s: tuple[Any, ...]
@@ -207,18 +169,18 @@ class CountedColumns:
 
     @property
     def names(self) -> list[Any]:
-        """All names; the target may be a column of X as well."""
+        """All names, without repetition: the target may be a column of X as well."""
         targets = (f"the target {name!r}" for name in self.target or ())
         folds = (f"the fold of {name!r}" for name in self.person)
         return [*self.s, *self.x, *targets, *folds, *self.beside]
 
     @property
     def in_table(self) -> list[Any]:
-        """What the table calls them, in the order of `names`."""
+        """Their names in the table, in the order of `names`."""
         return [*self.s, *self.x, *(self.target or ()), *self.person, *self.beside]
 
     def in_cells(self) -> CountedColumns:
-        """Return the columns with one in place of X: the number of its cell."""
+        """Return the same with the number of a cell in place of X."""
         return replace(self, x=(NUMBER,), person=())
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
@@ -250,12 +212,12 @@ class CountedColumns:
 
 @dataclass(frozen=True, eq=False)
 class FitInputs:
-    """What was passed to `fit`.
+    """The inputs of `fit`.
 
-    roles : which column is what; types : of its `typed_positions`; rows : S, X and the target;
-    passed_through : the columns that are released as they are; s_passed : the columns of S of the
-    same rows, None where these are `rows`; index : the levels of an index, of the same rows;
-    written : what else can be read in columns that are passed through, see `judged`.
+    roles : of all columns; types : of its `typed_positions`; rows : S, X and the target;
+    passed_through : the columns that are released unchanged, in all rows or in a sample;
+    s_passed : S in that sample; index : the levels of an index, in the same rows; written : other
+    columns that can be read from those passed through, see `judged`.
     """
 
     roles: ColumnRoles
@@ -268,7 +230,7 @@ class FitInputs:
 
     @property
     def kept(self) -> list[Any]:
-        """The columns that are passed through, whether or not some of their rows are known."""
+        """The columns that are passed through, even those without known rows."""
         return self.roles.names_or_positions(self.roles.kept_positions)
 
     @property
@@ -277,11 +239,10 @@ class FitInputs:
         return self.types[: len(self.roles.x_positions)]
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
-        """Return the inputs with only some columns of X, which may be released as cells."""
-        own = self.roles.names_or_positions(self.roles.x_positions)
-        is_kept = [name in names for name in own]
+        """Return the inputs with only some columns of X; of_cells : whether X is in cells."""
+        x_names = self.roles.names_or_positions(self.roles.x_positions)
+        is_kept = [name in names for name in x_names]
         positions = compress(self.roles.x_positions, is_kept)
-        of_others = self.types[len(is_kept) :]
         rows = self.rows
         if rows.cells is None:
             columns = {name: c for name, c in rows.x_columns.items() if name in names}
@@ -289,7 +250,7 @@ class FitInputs:
         return replace(
             self,
             roles=replace(self.roles, x_positions=tuple(positions), of_cells=of_cells),
-            types=(*compress(self.x_types, is_kept), *of_others),
+            types=(*compress(self.x_types, is_kept), *self.types[len(is_kept) :]),
             rows=rows,
         )
 
@@ -301,7 +262,7 @@ def read_inputs(
     sensitive_features: ColumnsLike | None,
     sample_weight: npt.ArrayLike | None,
 ) -> FitInputs:
-    """Tell the columns apart as the settings name them."""
+    """Return the inputs of `fit` from a frame or an array."""
     owner = settings.owner
     table = as_table(X, owner)
     if table.n_rows == 0:
@@ -331,7 +292,7 @@ def read_inputs(
         beside=table.named(roles.beside_positions),
     )
     passed = table.named(roles.kept_positions)
-    if weights is not None:  # a row of weight zero counts no more than one that is not there
+    if weights is not None:  # rows of weight zero do not count
         counted = np.flatnonzero(weights)
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
     types = tuple(map(table.type_of, roles.typed_positions))
@@ -345,65 +306,66 @@ def roles_of(
     s_names: tuple[Any, ...],
     apart: Sequence[int] = (),
 ) -> ColumnRoles:
-    """Return which columns of a table are what; apart : released only if they are named."""
-    owner, person = settings.owner, list[int]()
-    published: tuple[int, ...] = ()
-    if settings.person is not None:
-        person = table.positions("ScoreCells", "person", [settings.person])
+    """Return the roles of the columns of a table; apart : released only if they are named."""
+    owner, beside = settings.owner, tuple[int, ...]()
+    person = [] if settings.person is None else [settings.person]
+    person = table.positions("ScoreCells", "person", person)
     if settings.beside is not None:
-        published = beside_positions(settings, table, s_positions)
+        beside = beside_positions(settings, table)
     listed = () if isinstance(settings.remainder, str) else settings.remainder
-    named = table.positions(owner, "remainder", listed)
+    remainder = table.positions(owner, "remainder", listed)
     if settings.columns is None:
-        others = [*s_positions, *apart, *published, *named, *person]
-        found = [p for p in range(table.n_columns) if p not in others]
+        others = [*s_positions, *apart, *beside, *remainder, *person]
+        x_positions = [p for p in range(table.n_columns) if p not in others]
     else:
-        found = table.positions(owner, "columns", settings.columns)
-        both = [table.label(position) for position in found if position in s_positions]
-        if both:
-            said = f"The column {both[0]!r} is both sensitive and one of "
-            why = InPython(f"the 'columns' of {owner}", Named("columns"))
-            raise ValueError(Message(said, why, ": it cannot be protected and released."))
-    roles = {"sensitive": s_positions, "beside": published, "remainder": named, "columns": found}
-    for parameter in (name for name, own in roles.items() if person and person[0] in own):
-        of_people = f"The column {table.label(person[0])!r} is named by ", Named("person")
-        never = ", which tells whose row a row is and is never released, and by ", Named(parameter)
-        raise ValueError(Message(*of_people, *never, ": leave it out of one of them."))
-    if published:
-        _check_beside(settings, table, published, found)
-    if not found:
-        told = Parameter("columns", owner), " must name at least one column that is not "
-        raise ValueError(Message(*told, f"sensitive. Got {settings.columns!r}."))
+        x_positions = table.positions(owner, "columns", settings.columns)
+    roles = {"sensitive": s_positions, "person": person, "beside": beside, "columns": x_positions}
+    _check_one_role(table, roles | {"remainder": remainder})
+    bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
+    if cut := [name for name in map(table.label, beside) if bins.get(name) is not None]:
+        where = f" names the column {cut[0]!r}, which is published unchanged in "
+        advice = Named("beside"), ": cut it before fit, or release it too."
+        raise ValueError(about(owner, "n_bins", where, *advice))
+    if not x_positions:
+        got = f" must name at least one column that is not sensitive. Got {settings.columns!r}."
+        raise ValueError(about(owner, "columns", got))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
-    special = [*found, *s_positions, *person]
-    if both := [table.label(position) for position in named if position in special]:
-        twice = (
-            Parameter("remainder", owner),
-            f" names the column {both[0]!r}, which is sensitive ",
-        )
-        raise ValueError(Message(*twice, "or released: it cannot be passed through."))
-    every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(named)
-    kept = tuple(p for p in every if p not in special and p not in published)
-    of_all = table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, kept
-    group = next(iter(person), None)
-    return ColumnRoles(*of_all, person_position=group, beside_positions=published)
+    every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(remainder)
+    kept = tuple(p for p in every if p not in (*x_positions, *s_positions, *person, *beside))
+    x_and_s = tuple(x_positions), tuple(s_positions), s_names
+    person_position = next(iter(person), None)
+    return ColumnRoles(
+        table.names, table.n_columns, *x_and_s, kept, False, person_position, beside
+    )
+
+
+def _check_one_role(table: Table, roles: Mapping[str, Sequence[int]]) -> None:
+    """Check that no column is named by two parameters; roles : positions by parameter."""
+    for (one, positions), (other, more) in combinations(roles.items(), 2):
+        both = [position for position in positions if position in more]
+        if both and (one, other) != ("beside", "remainder"):
+            text = Message.of(
+                "The column {name!r} is both {one} and in {other}: it can have only one role. "
+                "Leave it out of one of the two.",
+                name=table.label(both[0]),
+                one="sensitive" if one == "sensitive" else Message("in ", Named(one)),
+                other=Named(other),
+            )
+            raise ValueError(text)
 
 
 def roles_of_names(
     settings: Settings, names: list[str], where: str, apart: Container[Any] = ()
 ) -> ColumnRoles:
-    """Return which columns are what in a table that is not in memory: S must be among them.
+    """Return the roles of the columns of a table that is not in memory: S must be among them.
 
     apart : columns that are released only if they are named.
     """
     owner = settings.owner
-    if settings.sensitive is None:
-        told = f" must name columns of {where}."
-        raise ValueError(Message(Parameter("sensitive", owner), told))
+    check_sensitive(settings, where)
     for name in ("columns", "beside"):
         if callable(getattr(settings, name)):
-            told = f" must name columns of {where}."
-            raise TypeError(Message(Parameter(name, owner), told))
+            raise TypeError(about(owner, name, f" must name columns of {where}."))
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
@@ -411,6 +373,12 @@ def roles_of_names(
     roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_names(names, s_names)
     return roles
+
+
+def check_sensitive(settings: Settings, where: str) -> None:
+    """Check that S is named by columns of a table; where : what messages call it."""
+    if settings.sensitive is None:
+        raise ValueError(about(settings.owner, "sensitive", f" must name columns of {where}."))
 
 
 def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
@@ -437,7 +405,7 @@ def sensitive_columns(
     sensitive: Any,
     sensitive_features: ColumnsLike | None,
 ) -> tuple[NamedColumns, list[int]]:
-    """Return the columns of S by name, and the positions in the table that must not come out."""
+    """Return the columns of S by name, and the positions that must not be released."""
     if sensitive_features is not None:
         check_length(sensitive_features, table.n_rows, "sensitive_features")
         columns = as_columns(sensitive_features, "sensitive_features")
@@ -450,14 +418,18 @@ def sensitive_columns(
             raise ValueError(message(owner, "sensitive", requirement, sensitive))
         return table.named(positions), positions
     if y is None:
-        said = Owner(owner), " requires y to be passed, but the target y is None: "
-        because = "it does not know what to protect. Name the sensitive column of X with "
-        way_out = Setting("sensitive", ...), ", or pass fit(X, sensitive_features=...)."
-        raise ValueError(Message(*said, because, *way_out))
-    told = "y is taken as the sensitive variable and is being protected: "
-    why = "a model that predicts y from the output will fail. Name the sensitive column with "
-    advice = Setting("sensitive", ...)
-    warn(Message(told, why, advice, ", or pass sensitive_features to fit."), PrivacyLeakWarning)
+        template = (
+            "{owner} requires y to be passed, but the target y is None: it does not know what to "
+            "protect. Name the sensitive column of X with {sensitive=...}, or pass fit(X, "
+            "sensitive_features=...)."
+        )
+        raise ValueError(Message.of(template, owner=Owner(owner)))
+    text = Message.of(
+        "y is taken as the sensitive variable and is being protected: a model that predicts y "
+        "from the output will fail. Name the sensitive column with {sensitive=...}, or pass "
+        "sensitive_features to fit."
+    )
+    warn(text, PrivacyLeakWarning)
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
 
@@ -465,24 +437,24 @@ def sensitive_columns(
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:
     """Return the columns of the target V by name, from y."""
     if y is None:
-        told = Owner(owner), " with ", Setting("utility", "target")
-        advice = " requires y to be passed to fit: it is the target that the output should stay "
-        raise ValueError(Message(*told, advice, "informative about."))
+        template = (
+            "{owner} with {utility='target'} requires y to be passed to fit: it is the target "
+            "that the output should stay informative about."
+        )
+        raise ValueError(Message.of(template, owner=Owner(owner)))
     columns = as_columns(y, "y")
-    if any(
-        column is s_column or column.equals(s_column)
-        for column in columns.values()
-        for s_column in s_columns.values()
-    ):
-        said = Owner(owner), " with ", Setting("utility", "target")
-        why = " got the sensitive variable itself as y: it cannot protect it and keep what X says "
-        way_out = "about it. Name the sensitive column with ", Setting("sensitive", ...)
-        raise ValueError(Message(*said, why, *way_out, ", or pass sensitive_features to fit."))
+    if any(v is s or v.equals(s) for v in columns.values() for s in s_columns.values()):
+        template = (
+            "{owner} with {utility='target'} got the sensitive variable itself as y: it cannot "
+            "protect it and keep what X says about it. Name the sensitive column with "
+            "{sensitive=...}, or pass sensitive_features to fit."
+        )
+        raise ValueError(Message.of(template, owner=Owner(owner)))
     return columns
 
 
 def _named_like(columns: NamedColumns, table: Table) -> list[int]:
-    """Return the columns of the table that hold S even though S was passed separately."""
+    """Return the columns of the table with a name of S, which was passed separately."""
     if table.names is None:
         return []
     return [p for p, name in enumerate(table.names) if name in columns]

@@ -1,4 +1,4 @@
-"""Warnings of fit: columns that leak, few rows, budgets that protect nothing."""
+"""Warnings of `fit`: columns that leak, few rows, budgets that protect nothing."""
 
 from __future__ import annotations
 
@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import (
-    RELEASED,
-    SENSITIVE,
-    BinsOf,
-    InPython,
-    Message,
-    Named,
-    Setting,
-    aligned,
-    warn,
-)
+from .._messages import SENSITIVE, BinsOf, InPython, Message, Named, Setting, aligned, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from ..encoding import Alphabet, learn_column
 from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
@@ -43,32 +33,29 @@ from ..utilities import UTILITY_ROUNDING
 _MOST_DISTINCT = 0.4
 _MANY_ROWS = 50
 
-# How rarely to warn of a column that has nothing to do with S, and from how many draws that is
-# judged: the fewest for columns with very many values.
+# The share of columns independent of S that get a warning, and the number of draws to judge by:
+# between these, so that draws have about this many cells in all.
 _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
 
-# A limit for the population is a quick one: so many draws, of about so many cells in all.
+# The same for a quick limit of what leaks in the population.
 _QUICK_DRAWS, _QUICK_CELLS = (39, 199), 40_000
 
 
 def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
-    """Warn of numbers of S that are cut into bins although nobody asked for it."""
+    """Warn of sensitive numbers that are cut into bins by default."""
     for name, column in zip(names, alphabet.columns, strict=True):
         if column.edges is not None and not (isinstance(n_bins, dict) and name in n_bins):
-            warn(
-                Message(
-                    f"The sensitive column {name!r} holds numbers with many values: what is "
-                    f"protected is the bin that a number falls into, not the number within its "
-                    f"bin. If they are codes, do not cut them: ",
-                    BinsOf(name, at_edges=False),
-                    ". To choose the bins, give ",
-                    InPython("edges there", Named("edges")),
-                    ".",
-                ),
-                PrivacyLeakWarning,
+            text = Message.of(
+                "The sensitive column {name!r} holds numbers with many values: the bin of a "
+                "number is protected, not the number within its bin. If they are codes, do not "
+                "cut them: {codes}. To choose the bins, give {edges}.",
+                name=name,
+                codes=BinsOf(name, at_edges=False),
+                edges=InPython("edges there", Named("edges")),
             )
+            warn(text, PrivacyLeakWarning)
 
 
 def warn_of_design(
@@ -78,10 +65,10 @@ def warn_of_design(
     group_sizes: CountArray,
     n_rows: int,
 ) -> None:
-    """Warn of what threatens the guarantee, or is surely not what the user wanted.
+    """Warn of what threatens the guarantee, or is hardly what the user wanted.
 
     counts : of pairs (s, x) for all columns of S, before smoothing; group_sizes : rows for each s,
-    without weights; n_rows : how many equally weighted rows say as much.
+    without weights; n_rows : the effective number of rows.
     """
     for name, secret in mechanism.secrets.items():
         for text in _about_secret(name, secret, secrets.groups[name].table(counts)):
@@ -92,9 +79,9 @@ def warn_of_design(
         if leakage > mechanism.measure.budget(largest):  # about all jointly
             warn(_TOGETHER, PrivacyLeakWarning)
     if len(mechanism.x_labels) > 1 and mechanism.normalized_utility < UTILITY_ROUNDING:
-        warn_of_nothing(mechanism)
+        _warn_of_no_utility(mechanism)
     if mechanism.confidence is not None:
-        return  # which allows for chance
+        return  # the design allows for chance
     sizes = [groups.table(group_sizes) for groups in secrets.groups.values()]
     if any(len(each) > 1 and each.min() < len(mechanism.x_labels) for each in sizes):
         warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
@@ -103,70 +90,58 @@ def warn_of_design(
 
 
 def _about_secret(name: Any, secret: Guarantee, table: CountArray) -> Iterator[str]:
-    called = SENSITIVE if name is None else name_of_secret(name)
+    secret_name = SENSITIVE if name is None else name_of_secret(name)
     n_s, n_x = table.shape
     if n_s == 1:
-        yield Message(
-            "There is nothing to protect: these rows have a single value of ", called, "."
-        )
+        template = "There is nothing to protect: these rows have a single value of {secret}."
+        yield Message.of(template, secret=secret_name)
     elif n_x > 1 and ((table > 0).sum(axis=0) <= 1).all():
-        yield Message(
-            InPython("X determines", "The released columns determine"),
-            " ",
-            called,
-            " in these rows: each of their values occurs with a single value of it.",
+        yield Message.of(
+            "{x} {secret} in these rows: each of their values occurs with a single value of it.",
+            x=InPython("X determines", "The released columns determine"),
+            secret=secret_name,
         )
     if n_s > 1 and n_x > 1 and secret.epsilon < np.inf and secret.allows_certainty:
-        yield Message(
-            Named("epsilon"),
-            " protects next to nothing: it is so large that a released value may reveal a group "
-            "of ",
-            called,
-            " with certainty. Use a smaller one.",
+        yield Message.of(
+            "{epsilon} protects next to nothing: it is so large that a released value may reveal "
+            "a group of {secret} with certainty. Use a smaller one.",
+            secret=secret_name,
         )
 
 
-_TOGETHER = Message(
-    "About all sensitive columns together, more is revealed than the largest of the budgets in ",
-    Named("epsilon"),
-    ": separate budgets bound no combination of secrets. A budget for ",
-    InPython("their tuple", "all of them joined by a plus"),
-    " does.",
-    InPython(" See summary_.together."),
+_TOGETHER = Message.of(
+    "More is revealed about all sensitive columns together than the largest budget in {epsilon} "
+    "allows: separate budgets bound no combination of secrets. A budget for {all} does.{where}",
+    all=InPython("their tuple", "all of them joined by a plus"),
+    where=InPython(" See summary_.together."),
 )
 
-_FEW_ROWS = Message(
-    Named("epsilon"),
-    " holds for these rows only, and they are few: in the population that they were drawn from, "
-    "much more may leak. ",
-    Setting("confidence", USUAL_CONFIDENCE),
-    " keeps the budget there too.",
-    InPython(" metrics.population_leakage tells how much may leak."),
+_FEW_ROWS = Message.of(
+    "{epsilon} holds for these rows only, and they are few: in the population they were drawn "
+    "from, much more may leak. {setting} keeps the budget there too.{where}",
+    setting=Setting("confidence", USUAL_CONFIDENCE),
+    where=InPython(" metrics.population_leakage estimates how much may leak."),
 )
 
 
-def warn_of_nothing(mechanism: Mechanism) -> None:
-    """Warn that the output says nothing; with a confidence, the design itself says why."""
-    is_zero = min(secret.epsilon for secret in mechanism.secrets.values()) == 0
+def _warn_of_no_utility(mechanism: Mechanism) -> None:
+    """Warn that the output says nothing; for few rows and a confidence, the design warns."""
     if mechanism.confidence is None:
-        why = Message(Named("epsilon"), " allows no more. Use a larger one.")
-    elif is_zero:
-        why = Message(
-            "no number of rows can show that nothing leaks in the population. Use a larger ",
-            Named("epsilon"),
-            ", or ",
-            Setting("confidence", None),
-            ".",
+        why = Message.of("{epsilon} allows no more. Use a larger one.")
+    elif min(secret.epsilon for secret in mechanism.secrets.values()) == 0:
+        why = Message.of(
+            "no number of rows can show that nothing leaks in the population. Use a larger "
+            "{epsilon}, or {confidence=None}."
         )
     else:
         return
-    warn(Message("The output says nothing about ", RELEASED, ": ", why))
+    warn(Message.of("The output says nothing about {X}: {why}", why=why))
 
 
 def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_rows: int) -> None:
-    """Warn if a budget may be far exceeded in the population that the rows were drawn from.
+    """Warn if a budget may be far exceeded in the population the rows were drawn from.
 
-    tables : of each secret, before smoothing; n_rows : as in `warn_of_design`.
+    tables : of each secret, before smoothing; n_rows : the effective number of rows.
     """
     if mechanism.confidence is not None:
         return
@@ -185,29 +160,29 @@ def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_row
 
 @dataclass(frozen=True)
 class Budget:
-    """What columns are compared with."""
+    """A budget that columns are judged by."""
 
     epsilon: float
     measure: Measure
     scope: Scope
 
     def leakage(self, counts: CountArray) -> float:
-        """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""
+        """Return the leakage of a column that is released unchanged; counts : of (s, value)."""
         joint = as_joint(counts, "PrivacyFunnelTransformer")
         return leakage_unchanged(self.scope, self.measure, joint.p_sx)
 
     def in_scope(self, values: FloatArray, shares: FloatArray) -> float:
-        """Return the leakage of a column from that of its values; shares : of rows with each."""
+        """Return the leakage of a column; values : of each value; shares : of its rows."""
         return leakage_in(self.scope, self.measure, values, shares)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What columns that are passed through reveal about S.
+    """Leakage of columns that are passed through.
 
-    leaking : by name, the leakage of those that alone exceed the budget, and not by chance;
-    unclear : the names of those that cannot be judged; secrets : of several secrets, the one that
-    each column reveals most about.
+    leaking : the leakage of columns that alone exceed the budget, and not by chance; unclear :
+    columns that cannot be judged; secrets : of several secrets, the one that each column reveals
+    most about.
     """
 
     leaking: dict[Any, float]
@@ -216,18 +191,20 @@ class Judgement:
 
     @classmethod
     def restored(cls, leakage: Mapping[Any, float], names: Container[Any]) -> Judgement:
-        """Return what was found earlier about some columns; NaN: it could not be judged."""
+        """Return the judgement of some columns by `Fitted.leaking`, where NaN is unclear."""
         known = {name: x for name, x in leakage.items() if name in names}
-        unclear = [name for name, x in known.items() if np.isnan(x)]
-        return cls({name: x for name, x in known.items() if name not in unclear}, unclear)
+        leaking = {name: x for name, x in known.items() if not np.isnan(x)}
+        return cls(leaking, [name for name in known if name not in leaking])
+
+    def by_column(self) -> dict[Any, float]:
+        """Return the leakage of columns that exceed the budget, NaN for unclear ones."""
+        return self.leaking | dict.fromkeys(self.unclear, np.nan)
 
     def table(self) -> str:
         """Return a line for each column that leaks, after a line break."""
-        rows = [["column", "leaks", *(["about"] if self.secrets else [])]]
-        for name, leakage in self.leaking.items():
-            about = [self.secrets[name]] if self.secrets else []
-            rows.append([str(name), f"{leakage:.4g}", *about])
-        return "\n".join(["", *aligned(rows)])
+        rows = [["column", "leaks", "about"]]
+        rows += [[str(n), f"{x:.4g}", self.secrets.get(n, "")] for n, x in self.leaking.items()]
+        return "\n".join(["", *aligned(rows if self.secrets else [row[:2] for row in rows])])
 
 
 def judged(
@@ -241,8 +218,8 @@ def judged(
 ) -> Judgement:
     """Judge columns one by one.
 
-    written : what else can be read in some of them, such as how a text file writes numbers;
-    in_order : by the order of their values only.
+    written : other columns that can be read from some, such as how a text file writes numbers;
+    in_order : whether to judge by the order of values only.
     """
     leaking, unclear = {}, []
     for name, column in columns.items():
@@ -267,9 +244,9 @@ def leaking_columns(
     weights: FloatArray | None,
     **options: Any,
 ) -> Judgement:
-    """Judge columns by each secret and its budget.
+    """Judge columns by each secret, and keep the secret whose budget is exceeded most.
 
-    options : of `judged`. Told of a column is how it reveals most, in units of the budget.
+    options : of `judged`.
     """
     found = {
         name: judged(budget, columns, s_codes[name], weights, **options)
@@ -289,7 +266,7 @@ def leaking_columns(
 def _excess(
     budget: Budget, s_codes: IntArray, codes: IntArray, weights: FloatArray | None
 ) -> float:
-    """Return what a column leaks if that exceeds both the budget and chance; else 0.
+    """Return the leakage of a column if it exceeds both the budget and chance; else 0.
 
     Chance is judged by rows without their weights: a few heavy rows prove nothing.
     """
@@ -301,25 +278,22 @@ def _excess(
     return leakage if is_more and is_beyond_chance(budget, counts) else 0.0
 
 
-def _rounded_up(value: float) -> str:
-    """Return a positive number with two digits, no smaller than it is."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{step * math.ceil(value / step):.6g}"
-
-
-def _way_beside(found: Judgement, few: Container[Any], with_least: bool = False) -> Message:
-    """Say how columns with few values can be published; with_least : under which budget."""
+def _advice_beside(found: Judgement, few: Container[Any], with_least: bool = False) -> Message:
+    """Return advice for columns with few values; with_least : name the smallest budget."""
     leaking = {name: leakage for name, leakage in found.leaking.items() if name in few}
     if not leaking:
         return Message("")
-    names, least = ", ".join(map(str, leaking)), ""
-    if with_least:
-        least = _rounded_up(max(leaking.values()))
-        least = f" It must be {least} or more, and more with a confidence."
-    return Message(
-        f" With few values ({names}), columns can also be named in ",
-        Named("beside"),
-        f": the budget then holds for them and the release together.{least}",
+    least = ""
+    if with_least:  # rounded up to two digits
+        largest = max(leaking.values())
+        step = 10.0 ** (math.floor(math.log10(largest)) - 1)
+        rounded = f"{step * math.ceil(largest / step):.6g}"
+        least = f" It must be {rounded} or more, and more with a confidence."
+    return Message.of(
+        " With few values ({names}), columns can also be named in {beside}: the budget then holds "
+        "for them and the release together.{least}",
+        names=", ".join(map(str, leaking)),
+        least=least,
     )
 
 
@@ -334,88 +308,65 @@ def warn_of_passed_through(
     epsilon : the budget, or those of several secrets; few : columns that have few values.
     """
     if found.leaking and not allow_leaking:
-        shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
-        raise ValueError(
-            Message(
-                "Columns that would be passed through reveal more about ",
-                SENSITIVE,
-                " on their own than ",
-                Setting("epsilon", epsilon),
-                f" allows: {shown}. Release them through the mechanism too, or drop them; ",
-                Setting("allow_leaking", True),
-                " copies them anyway.",
-                _way_beside(found, few, with_least=True),
-            )
+        text = Message.of(
+            "Columns that would be passed through reveal more about {S} on their own than "
+            "{budget} allows: {shown}. Release them through the mechanism too, or drop them; "
+            "{allow_leaking=True} copies them anyway.{advice}",
+            budget=Setting("epsilon", epsilon),
+            shown=", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items()),
+            advice=_advice_beside(found, few, with_least=True),
         )
-    if found.unclear and not allow_leaking:
-        raise ValueError(
-            Message(
-                f"What the columns {', '.join(map(str, found.unclear))} reveal about ",
-                SENSITIVE,
-                " cannot be judged: nearly every row has a value of its own, or types are mixed. "
-                "Drop them; ",
-                Setting("allow_leaking", True),
-                " copies them anyway.",
-            )
-        )
+        raise ValueError(text)
     if found.leaking:
-        warn(
-            Message(
-                "Columns that are passed through reveal more about ",
-                SENSITIVE,
-                " on their own than ",
-                Named("epsilon"),
-                f" allows: {', '.join(map(str, found.leaking))}. If they are sensitive, list "
-                f"them in ",
-                Named("sensitive"),
-                "; otherwise release them through the mechanism too, or drop them.",
-                _way_beside(found, few),
-                InPython(" summary_.leaking tells how much they reveal.", found.table()),
-            ),
-            PrivacyLeakWarning,
+        text = Message.of(
+            "Columns that are passed through reveal more about {S} on their own than {epsilon} "
+            "allows: {names}. If they are sensitive, list them in {sensitive}; otherwise release "
+            "them through the mechanism too, or drop them.{advice}{table}",
+            names=", ".join(map(str, found.leaking)),
+            advice=_advice_beside(found, few),
+            table=InPython(" See summary_.leaking for how much they reveal.", found.table()),
         )
+        warn(text, PrivacyLeakWarning)
     if found.unclear:
-        warn(
-            Message(
-                f"What the columns {found.unclear} reveal about ",
-                SENSITIVE,
-                " cannot be judged (nearly every row has a value of its own, or types are mixed), "
-                "and they are passed through: drop them if in doubt.",
-            ),
-            PrivacyLeakWarning,
+        advice = Message.of("Drop them; {allow_leaking=True} copies them anyway.")
+        text = Message.of(
+            "What the columns {unclear} reveal about {S} cannot be judged: nearly every row has a "
+            "different value, or types are mixed. {advice}",
+            unclear=", ".join(map(str, found.unclear)),
+            advice="They are copied: drop them if in doubt." if allow_leaking else advice,
         )
+        if not allow_leaking:
+            raise ValueError(text)
+        warn(text, PrivacyLeakWarning)
 
 
 def warn_of_index(found: Judgement) -> None:
-    """Warn of an index that leaves with the rows."""
+    """Warn of an index that is released with the rows."""
     if found.unclear:
         warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
     if found.leaking:
-        warn(
-            Message(
-                "The index of X leaves with its rows, and the order of its values alone reveals "
-                "more about S than ",
-                Named("epsilon"),
-                f" allows ({', '.join(map(str, found.leaking))}): drop it first, "
-                f"X.reset_index(drop=True), and shuffle rows that are sorted by S.",
-            ),
-            PrivacyLeakWarning,
+        text = Message.of(
+            "The index of X is released with its rows, and the order of its values alone reveals "
+            "more about S than {epsilon} allows ({names}): drop it first, "
+            "X.reset_index(drop=True), and shuffle rows that are sorted by S.",
+            names=", ".join(map(str, found.leaking)),
         )
+        warn(text, PrivacyLeakWarning)
 
 
 def warn_of_unjudged(names: Sequence[Hashable]) -> None:
-    """Warn of columns that are passed through although too little is known about them."""
+    """Warn of columns that are passed through without having been judged."""
     if names:
         warn(
-            f"What the columns {list(names)} reveal about S is not measured, and they are passed "
-            f"through: fit some of the rows in memory to have them judged, or drop them if in "
-            f"doubt.",
+            f"What the columns {', '.join(map(str, names))} reveal about S is not measured, and "
+            f"they are passed through: fit some rows in memory to have them judged, or drop them "
+            f"if in doubt.",
             PrivacyLeakWarning,
         )
 
 
 def _ranks(column: pd.Series) -> pd.Series:
-    """Return the places of values in a sorted list, missing ones as they are."""
+    """Return the ranks of values; missing ones stay missing."""
     try:
         codes, _ = pd.factorize(column, sort=True)
     except TypeError:  # without an order
@@ -424,13 +375,13 @@ def _ranks(column: pd.Series) -> pd.Series:
 
 
 def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Iterator[IntArray]:
-    """Yield a column as codes in the ways in which it may reveal S: by value, or by bin.
+    """Yield the codes of a column by value and by bin.
 
-    Nothing is yielded where nearly every row has a value of its own and there are no bins.
+    Neither if nearly every row has a different value and there are no bins.
     """
     n_rows = len(column)
     alphabet, codes = learn_column(column, None, name, n_bins=None)
-    # Of few rows, values that are not all different may say something.
+    # In few rows, values that are not all different may say something.
     most = n_rows - 1 if n_rows < _MANY_ROWS else _MOST_DISTINCT * n_rows
     if not in_order and alphabet.n_symbols <= most:
         yield codes
@@ -442,9 +393,9 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Itera
 def is_beyond_chance(budget: Budget, counts: CountArray) -> bool:
     """Whether a column leaks more than one independent of S would, in 95% of cases.
 
-    Two figures are compared with those of columns that have the same values equally often and
-    nothing to do with S: the leakage itself, and the mutual information, which is not drowned out
-    by many values that occur once. Each may exceed chance in half of the remaining cases.
+    Two figures are compared with those of columns with the same frequencies that are independent
+    of S: the leakage, and the mutual information, which is not drowned out by many values that
+    occur once. Each may exceed chance in half of the remaining cases.
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     sizes, prior = counts.sum(axis=0), counts.sum(axis=1) / counts.sum()

@@ -1,4 +1,4 @@
-"""What fit learns from labelled rows: alphabets, counts, the mechanism."""
+"""`fit` from labelled rows: alphabets, counts, the mechanism."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Notice, Setting, doing, warn
+from .._messages import InPython, Message, Notice, Setting, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet, Cells
 from ..channels import tidied
@@ -54,7 +54,7 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, most_beside
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values
 from .leak_warnings import (
     Budget,
     Judgement,
@@ -65,24 +65,24 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_unjudged,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, teaching_rows
+from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, training_rows
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
 # Outputs of cells are merged as long as that costs at most this share of the utility.
 _MERGED_UTILITY = 0.005
 
-# The alphabet of S, the symbol of each row, and what is protected.
+# The alphabet of S, the symbol of each row, and the secrets.
 CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
 
 
 def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
-    """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
+    """Learn the alphabets and the joint distribution, design the channel, judge other columns.
 
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
     of_s = code_sensitive(settings, inputs.rows)
-    # What is refused for the sake of the table alone is refused before what takes long.
+    # Columns may be refused: before the design, which takes long.
     has_copied = bool(inputs.roles.kept_positions)
     leaking = _check_passed_through(settings, inputs, of_s, allow_leaking) if has_copied else {}
     coded = code_rows(settings, inputs.rows, of_s)
@@ -91,12 +91,7 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    of_index: dict[str, float] = {}
-    if inputs.index:
-        found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
-        warn_of_index(found)
-        each = found.leaking | dict.fromkeys(found.unclear, np.nan)
-        of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
+    of_index = check_index(settings, inputs, of_s) if inputs.index else {}
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
     raw = raw_x(settings, inputs, coded, mechanism)
@@ -113,12 +108,11 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows as symbols, with the alphabets that they are written in.
+    """Rows as symbols, with their alphabets.
 
     target, v_codes : None without a target; names : the columns of X that are released; counts :
-    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
-    many equally weighted rows would say as much, about every s and every x; secrets : what is
-    protected.
+    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : the
+    effective sample size, see `LabelledRows.effective_rows`.
     """
 
     sensitive: Alphabet
@@ -137,13 +131,12 @@ class CodedRows:
 def code_rows(
     settings: Settings, rows: LabelledRows, of_s: CodedSensitive | None = None
 ) -> CodedRows:
-    """Learn the alphabets of S and X as the settings ask, and count pairs.
-
-    of_s : what is known of S already.
-    """
+    """Learn the alphabets of S and X, and count pairs; of_s : if S is already coded."""
     sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
     target, v_codes = _learn(settings, rows, rows.target) if rows.target else (None, None)
-    beside = code_beside(settings, rows) if rows.beside else None  # or refused, before cells
+    beside = (
+        code_beside(settings, rows) if rows.beside else None
+    )  # checked before cells are learned
     alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
     if beside is not None:
         alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
@@ -163,30 +156,32 @@ def _code_x(
     s_codes: IntArray,
     v_codes: IntArray | None,
 ) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
-    """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
+    """Return the alphabet of X (values or cells), the symbol of each row, and its columns."""
     if rows.cells is not None:
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
     if tuple(rows.folds) != (() if settings.person is None else (settings.person,)):
-        # Batches may be older than the column that tells people apart now.
-        told = "These rows were counted with other ", Named("person"), ", and cannot be counted "
-        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
+        # Batches were counted before the parameter was changed.
+        template = (
+            "These rows were counted with another {person}: set it as it was, or start again."
+        )
+        raise ValueError(Message.of(template))
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
-    teachers = teaching_rows(settings, rows, cells)
-    if teachers is rows:
+    training = training_rows(settings, rows, cells)
+    if training is rows:
         return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    known = cells_taught_by(settings, teachers, cells)
+    known = cells_learned_from(settings, training, cells)
     return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
 
 
-def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
-    """Learn cells from the rows that teach them, by which others can be counted."""
+def cells_learned_from(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
+    """Learn cells from some rows, by which other rows can be counted."""
     _, s_codes, secrets = code_sensitive(settings, rows)
     v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
     alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
@@ -194,9 +189,9 @@ def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> Kno
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
-    """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
+    """Return the alphabet of S, the symbol of each row, and the secrets.
 
-    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
+    With a confidence, categories without rows are groups too: they may merely be rare.
     """
     has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
     as_declared = settings.confidence is not None and has_columns
@@ -208,9 +203,9 @@ def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
 def _learn(
     settings: Settings, rows: LabelledRows, columns: NamedColumns, as_declared: bool = False
 ) -> tuple[ValueAlphabet, IntArray]:
-    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
+    """Return the joint alphabet of some columns, and the symbol of each row.
 
-    Those of S and of a target are not pooled; edges without names are for X.
+    Values of S and of a target are not pooled; edges without names are for X.
     """
     n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
     if columns is not rows.x_columns:
@@ -224,24 +219,28 @@ def _learn(
 def _pooled(
     settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
 ) -> tuple[ValueAlphabet, IntArray]:
-    """Pool the rarest symbols where the design would take long."""
+    """Pool the rarest symbols if the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if rows.beside:
-        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
+        # More pairs of z and a symbol of X would make channels too large for memory.
+        kept = min(kept, max(2, 2000 // code_beside(settings, rows)[0].n_symbols))
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
-    told = InPython("X has", "The released columns have"), " too many symbols to design for in "
-    pooling = Named("max_categories"), ", ", Named("min_frequency"), " or ", Named("n_bins")
-    choose = ", or release fewer columns jointly, to choose yourself what is pooled; "
-    solver = Setting("solver", "one_per_label" if settings.has_distances else "column_generation")
-    why = "seconds: the rarest are pooled into one. Set "
-    warn(Message(*told, why, *pooling, choose, solver, " designs for all of them."), Notice)
+    solver = "one_per_label" if settings.has_distances else "column_generation"
+    text = Message.of(
+        "{x} too many symbols to design for in seconds: the rarest are pooled into one. Set "
+        "{max_categories}, {min_frequency} or {n_bins}, or release fewer columns jointly, to "
+        "choose what is pooled; {solver} designs for all of them.",
+        x=InPython("X has", "The released columns have"),
+        solver=Setting("solver", solver),
+    )
+    warn(text, Notice)
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
 
 def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray:
-    """Return how often each group of S, value of the target and symbol of X occur together."""
+    """Return the counts of (s, v, x), where v is a value of the target."""
     assert coded.target is not None
     assert coded.v_codes is not None
     shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
@@ -252,7 +251,7 @@ def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray:
 def _target_given_y(
     coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
 ) -> Posterior | None:
-    """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
+    """Return P(V|y), which is released in place of P(x|y) if symbols are cells for a target."""
     if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
         return None
     assert rows.target is not None
@@ -263,7 +262,7 @@ def _target_given_y(
 
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
-    """Return how far symbols of X are from each other, by the weights of its columns."""
+    """Return the distances between symbols of X."""
     in_order = [type_.is_ordered for type_ in inputs.x_types]
     return gower(coded.alphabet, in_order, settings.column_weights(inputs.rows.x_names))
 
@@ -271,7 +270,7 @@ def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Flo
 def _utility(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> str | Utility:
-    """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
+    """Return the utility: with the target of the rows, or the loss of their columns, if any."""
     x_alphabet = coded.alphabet.x_alphabet
     cells = x_alphabet if isinstance(x_alphabet, CellAlphabet) else None
     if coded.v_codes is not None:
@@ -291,7 +290,7 @@ def _utility(
 def design_options(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> dict[str, Any]:
-    """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    """Return the arguments of `design_mechanism`, without counts and budget."""
     beside, alphabet = {}, coded.alphabet
     if isinstance(alphabet, PairedAlphabet):
         names = alphabet.stratum_names(list(rows.beside))
@@ -310,7 +309,7 @@ def design_options(
 
 
 def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
-    """Return the mechanism as it is sampled, with names for its outputs."""
+    """Return the mechanism that will be sampled, with names for its outputs."""
     loss = distances_of(settings, inputs, coded)
     asked = design_options(settings, inputs.rows, coded, loss)
     counts = coded.counts.astype(float) + settings.smoothing
@@ -331,10 +330,10 @@ def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanis
 
 
 def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arrange:
-    """Return what puts outputs in order: each is named after a symbol of X.
+    """Return a function that names each output of a channel after a symbol of X.
 
-    Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
-    what they say about S: merged, they say less about it, and on more rows each.
+    For cells, it also merges outputs with nearly the same posterior of X, or of the target. They
+    differ in what they say about S: merged, they say less about it, and on more rows each.
     """
     p_x, utility, strata = task.p_x, task.utility, task.strata
     if alphabet.of_cells and isinstance(utility, Target):
@@ -352,7 +351,7 @@ def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arra
 def _leaking_columns(
     settings: Settings, inputs: FitInputs, of_s: CodedSensitive, columns: NamedColumns, **how: Any
 ) -> Judgement:
-    """Judge columns that leave with the rows of `fit`, or with a sample of them."""
+    """Judge columns that are released with the rows of `fit`, by these rows or a sample."""
     (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
     if (s_passed := inputs.s_passed) is not None:
         s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
@@ -363,18 +362,25 @@ def _leaking_columns(
     return leaking_columns(budgets, columns, of_each, weights, **how)
 
 
-def check_index_leak(settings: Settings, inputs: FitInputs) -> None:
-    """Warn of an index of a batch that reveals more about S than the budget allows."""
-    of_s = code_sensitive(settings, inputs.rows)
-    warn_of_index(_leaking_columns(settings, inputs, of_s, inputs.index, in_order=True))
+def check_index(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive | None = None
+) -> dict[str, float]:
+    """Return the leakage of levels of the index that exceed the budget, with a warning.
+
+    NaN for a level that cannot be judged.
+    """
+    of_s = of_s or code_sensitive(settings, inputs.rows)
+    found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
+    warn_of_index(found)
+    return {f"{name} (the index)": leakage for name, leakage in found.by_column().items()}
 
 
 def _check_passed_through(
     settings: Settings, inputs: FitInputs, of_s: CodedSensitive, allow_leaking: bool
 ) -> dict[Any, float]:
-    """Return what columns that are passed through leak, where that is more than the budget.
+    """Return the leakage of columns that are passed through and exceed the budget.
 
-    NaN for a column that cannot be judged, or of which no rows are known any more.
+    NaN for a column that cannot be judged, because of its values or for lack of rows.
     """
     passed, unjudged = inputs.passed_through, set(inputs.kept) - set(inputs.passed_through)
     warn_of_unjudged([name for name in inputs.kept if name in unjudged])
@@ -384,18 +390,18 @@ def _check_passed_through(
     found = _leaking_columns(settings, inputs, of_s, passed, written=inputs.written)
     few = [name for name in found.leaking if has_few_values(passed[name])]
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
-    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}
+    return found.by_column() | dict.fromkeys(unjudged, np.nan)
 
 
-# X before it was cut and pooled: how much of it a release keeps.
+# The raw X, before it was cut and pooled: how much of it a release keeps.
 
 
 def raw_x(
     settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
 ) -> RawX | None:
-    """Return X before it was cut and pooled.
+    """Return the figures about X before it was cut and pooled.
 
-    None where it is what was designed for, or is not known; figures of cells are about it anyway.
+    None if it was neither, if it is not known, or for cells, whose figures are about it anyway.
     """
     alphabet, rows = coded.alphabet, inputs.rows
     if rows.is_coarse or not isinstance(alphabet.x_alphabet, ValueAlphabet):
@@ -403,24 +409,29 @@ def raw_x(
     if not (alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)):
         return None
     raw = _RawRows.of(rows, coded)
-    both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
-    columns = [_RawColumn(c, shown, raw, i) if c.is_cut else None for i, (c, shown) in both]
-    compared = tuple(None if column is None else column.compared() for column in columns)
+
+    def compared(by_rank: bool) -> list[ComparedColumn | None]:
+        both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
+        return [_compared(c, s, raw, i, by_rank) if c.is_cut else None for i, (c, s) in both]
+
+    figures = tuple(compared(by_rank=False))
     if not settings.has_distances:
-        return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
+        return RawX(figures, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.x_types]
-    pairs = zip(columns, compared_columns(alphabet, in_order, by_rank=True), strict=True)
-    ranked = [other if column is None else column.ranked() for column, other in pairs]
-    return RawX(compared, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
+    pairs = zip(
+        compared(by_rank=True), compared_columns(alphabet, in_order, by_rank=True), strict=True
+    )
+    ranked = [other if column is None else column for column, other in pairs]
+    return RawX(figures, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
 
 
 @dataclass(frozen=True, eq=False)
 class _RawRows:
     """The distinct raw rows of X.
 
-    values : those of each column, numbers of one that was cut; codes : (n, n_columns), which value
-    each distinct row has, -1 where it is missing; symbols, weights : of each; of_row : which
-    distinct row each row is.
+    values : of each column, as numbers if it was cut; codes : (n, n_columns), the value in each
+    distinct row, -1 if it is missing; symbols, weights : of each distinct row; of_row : the
+    distinct row of each row.
     """
 
     values: list[FloatArray | list[Any]]
@@ -431,7 +442,7 @@ class _RawRows:
 
     @classmethod
     def of(cls, rows: LabelledRows, x: CodedRows) -> _RawRows:
-        """Tell the rows apart."""
+        """Return the distinct rows."""
         columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
         parts = [_factorized(column, series, name) for column, (name, series) in columns]
         codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
@@ -454,7 +465,7 @@ class _RawRows:
 def _factorized(
     column: ColumnAlphabet, series: pd.Series, name: Hashable
 ) -> tuple[IntArray, FloatArray | list[Any]]:
-    """Return the codes of a column, -1 where it is missing, and its values."""
+    """Return the codes of a column, -1 for missing values, and its values."""
     if not column.is_cut:
         return coded(series, name)
     if (near := coded_by_offset(series)) is not None:
@@ -462,56 +473,33 @@ def _factorized(
     return pd.factorize(places_of(column, series))
 
 
-@dataclass(frozen=True, eq=False)
-class _RawColumn:
-    """A column that was cut: its alphabet, what it shows, and its place in the raw rows."""
+def _compared(
+    column: ColumnAlphabet, shown: ShownColumn, raw: _RawRows, position: int, by_rank: bool
+) -> ComparedColumn:
+    """Return the comparison of a column that was cut with its raw values.
 
-    column: ColumnAlphabet
-    shown: ShownColumn
-    rows: _RawRows
-    position: int
-
-    def compared(self) -> ComparedColumn:
-        """Return the column in its own unit."""
-        return self._compared(self._numbers, self._places, unit_of(self.column))
-
-    def ranked(self) -> ComparedColumn:
-        """Return the column with mid-ranks in place of numbers."""
-        numbers, codes = self._numbers, self._codes
+    by_rank : by mid-ranks in place of numbers.
+    """
+    numbers: FloatArray = np.asarray(raw.values[position], dtype=float)
+    codes = raw.codes[:, position]
+    shown_numbers = places_of(column, pd.Series(shown.values, dtype=object))
+    places, shown_places, unit = numbers, shown_numbers, unit_of(column)
+    if by_rank:
         known = codes != UNKNOWN
-        own = self.rows.weights[known]
-        weights: FloatArray = np.bincount(codes[known], own, len(numbers)).astype(float)
+        weights = np.bincount(codes[known], raw.weights[known], len(numbers)).astype(float)
         order = np.argsort(numbers)
-        below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
-        ranks[order] = (below - weights[order] / 2) / below[-1]
-        return self._compared(ranks, mid_ranks(numbers, weights, self._places), "")
-
-    @property
-    def _numbers(self) -> FloatArray:
-        return np.asarray(self.rows.values[self.position], dtype=float)
-
-    @property
-    def _codes(self) -> IntArray:
-        return self.rows.codes[:, self.position]
-
-    @property
-    def _places(self) -> FloatArray:
-        """The numbers that are shown."""
-        return places_of(self.column, pd.Series(self.shown.values, dtype=object))
-
-    def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
-        """Return the column; places : of its values; shown : of those that it shows."""
-        values = self.shown.values
-        as_missing = values.index(None) if None in values else UNKNOWN
-        own = np.append(_found(self._numbers, self._places), as_missing)[self._codes]
-        at, by_symbol = np.append(places, np.nan)[self._codes], self.shown.by_symbol()
-        rows = self.rows
-        found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
-        return ComparedColumn(found, by_symbol, unit)
+        below, places = np.cumsum(weights[order]), np.empty(len(numbers))
+        places[order] = (below - weights[order] / 2) / below[-1]
+        shown_places, unit = mid_ranks(numbers, weights, shown_numbers), ""
+    as_missing = shown.values.index(None) if None in shown.values else UNKNOWN
+    values = np.append(_found(numbers, shown_numbers), as_missing)[codes]
+    at, by_symbol = np.append(places, np.nan)[codes], shown.by_symbol()
+    found = spread(values, raw.symbols, raw.weights, by_symbol.shape, at, shown_places)
+    return ComparedColumn(found, by_symbol, unit)
 
 
 def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
-    """Return which of the shown numbers each number equals, -1 for none."""
+    """Return the position of each number among the shown ones, -1 for none."""
     order = np.argsort(shown, kind="stable")  # a missing one comes last, and equals none
     nearest = order[np.searchsorted(shown[order], numbers).clip(max=len(shown) - 1)]
     return np.where(shown[nearest] == numbers, nearest, UNKNOWN)
@@ -541,7 +529,7 @@ def _utility_before_cuts(
 
 
 def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray | None) -> float:
-    """Return I(V; raw X), from the rows as they are."""
+    """Return I(V; raw X) in the rows."""
     pairs, of_row = combine([v_codes, codes], [int(v_codes.max()) + 1, int(codes.max()) + 1])
     p = np.bincount(of_row, weights)
     p = p / p.sum()
@@ -554,7 +542,7 @@ def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray 
 def _closeness(
     mechanism: Mechanism, columns: Sequence[ComparedColumn], column_weights: Sequence[float]
 ) -> float:
-    """Return how much closer values are to the raw ones than if nothing were released."""
+    """Return the relative reduction of the distance to raw values, compared with no release."""
     if mechanism.strata is not None:
         return np.nan
     p_x, p_symbol = mechanism.p_x, named_channel(mechanism).p_symbol

@@ -1,7 +1,7 @@
-"""Whether symbols are values or cells, and how cells are learned from a sample of rows.
+"""The choice between values and cells, and cells learned from a sample of rows.
 
-The sample is a function of the rows as a multiset. So neither their order nor the engine that
-holds them decides on cells, and a second fit to the same rows is no second release of them.
+The sample depends on the rows as a multiset only. So cells are the same in any order of the rows
+and with any engine, and a second fit to the same rows is no second release of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Notice, Setting, doing, warn
+from .._messages import InPython, Message, Notice, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
 from ..cells.cells import (
@@ -40,21 +40,21 @@ from .inputs import CountedColumns, LabelledRows, code_beside
 from .parameters import Settings, frozen
 from .tally import KnownCells, RowNumbers, edges_of
 
-# About so many distinct rows teach cells, if there are more.
+# Cells are learned from about this many distinct rows, if there are more.
 MOST_ROWS = 200_000
 
-# Not a secret: it must be the same everywhere, and unlike those of noise and of folds.
+# A constant, not a secret, and different from the keys of noise and of folds.
 _KEY = b"skprivacy sample"
 
-_MISSING = np.uint64(0x6D697373696E67)
+_MISSING = np.uint64(0x6D697373696E67)  # the hash of a missing value
 
 
 @dataclass(frozen=True, eq=False)
 class Buckets(RowNumbers):
-    """The bucket of each row, by all that cells see of it.
+    """The bucket of each row: a hash of all columns that cells are learned from.
 
-    names : of the columns of X, and of S and a target for cells that see them; edges : where some
-    are cut, so that values of a bin are the same.
+    names : of the columns of X, and of S and a target for cells that use them; edges : of the bins
+    of some columns; values of a bin have the same hash.
     """
 
     names: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Buckets(RowNumbers):
 
     @classmethod
     def of(cls, settings: Settings, counted: CountedColumns, cells: Cells) -> Buckets:
-        """Return the buckets for some cells; those without a target do not see S."""
+        """Return the buckets for some cells; those without a target do not use S."""
         labels = (*counted.s, *(counted.target or ())) if cells.needs_target else ()
         return cls((*counted.x, *labels), edges_of(settings.n_bins, counted.x))
 
@@ -80,14 +80,14 @@ class Buckets(RowNumbers):
         return self._of_series(series[: len(self.names)])
 
     def _of_series(self, series: Sequence[pd.Series]) -> IntArray:
-        own = zip(series, self.names, strict=True)
-        words = (_words(column, name, self.edges.get(name)) for column, name in own)
+        named = zip(series, self.names, strict=True)
+        words = (_words(column, name, self.edges.get(name)) for column, name in named)
         return buckets(words, len(series[0]))
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows(RowNumbers):
-    """The fold of each row that is kept, 0 where no column tells people apart; -1 for others."""
+    """The fold of each row in a sample, 0 without a column of person ids; -1 for other rows."""
 
     buckets: Buckets
     is_kept: npt.NDArray[np.bool]
@@ -105,10 +105,10 @@ class KeptRows(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Which rows of a table teach.
+    """A sample of the rows of a table, to learn cells from.
 
-    buckets : of its rows; factors : by which those of each bucket are multiplied, None if all rows
-    teach as they are.
+    buckets : of its rows; factors : of the weights of rows in each bucket, None for all rows with
+    their own weights.
     """
 
     buckets: Buckets
@@ -116,23 +116,23 @@ class Sample:
 
     @classmethod
     def of_sizes(cls, buckets: Buckets, sizes: CountArray, n_rows: int) -> Sample:
-        """Choose rows of a table; sizes : the weight of each bucket."""
+        """Return the sample of a table; sizes : the weight of each bucket."""
         is_small = n_rows <= MOST_ROWS
         return cls(buckets, None if is_small else kept_buckets(sizes, MOST_ROWS))
 
     def kept(self, person: tuple[Any, ...]) -> KeptRows:
-        """Return the rows that teach; person : the column that tells people apart, if any."""
+        """Return the rows in the sample; person : the column with person ids, if any."""
         is_kept = np.ones(N_BUCKETS, bool) if self.factors is None else self.factors > 0
         return KeptRows(self.buckets, is_kept, person)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
-        """Return the rows that teach, among some that hold all of these."""
+        """Return the rows in the sample with their weights; rows : at least these."""
         if self.factors is None:
             return rows
         factors = self.factors[self.buckets.of_rows(rows)]
         chosen = np.flatnonzero(factors)
         factors, rows = factors[chosen], rows.at(chosen)
-        # Values that few rows have are told by the rows themselves: a factor makes no people.
+        # Rare values are judged by the number of rows: a factor does not add people.
         counts = np.ones(len(chosen)) if rows.multiplicities is None else rows.multiplicities
         weights = counts if rows.weights is None else rows.weights
         squares = rows.squares
@@ -142,18 +142,18 @@ class Sample:
         return replace(rows, weights=weights, multiplicities=counts, squares=squares)
 
 
-def teaching_rows(settings: Settings, rows: LabelledRows, cells: Cells) -> LabelledRows:
-    """Return the rows that teach cells: these rows themselves, or some with weights."""
+def training_rows(settings: Settings, rows: LabelledRows, cells: Cells) -> LabelledRows:
+    """Return the rows that cells are learned from: the same rows, or a weighted sample."""
     if rows.n_rows <= MOST_ROWS:
         return rows
-    own = Buckets.of(settings, CountedColumns.of(rows), cells)
+    hashed = Buckets.of(settings, CountedColumns.of(rows), cells)
     weights = rows.multiplicities if rows.weights is None else rows.weights
-    sizes = np.bincount(own.of_rows(rows), weights, N_BUCKETS)
-    return Sample.of_sizes(own, sizes, rows.n_rows).weighted(rows)
+    sizes = np.bincount(hashed.of_rows(rows), weights, N_BUCKETS)
+    return Sample.of_sizes(hashed, sizes, rows.n_rows).weighted(rows)
 
 
 def _words(column: pd.Series, name: Hashable, edges: BinsLike | None) -> npt.NDArray[np.uint64]:
-    """Return a word for each value: the same whatever the type and the order of categories."""
+    """Return a hash of each value, which depends on neither type nor order of categories."""
     is_bool = pd.api.types.is_bool_dtype(column.dtype)
     if column.dtype.kind in "iufmM" and not is_bool:
         return _of_numbers(as_numbers(column, name), name, edges)
@@ -177,38 +177,38 @@ def _of_numbers(
     return np.where(is_missing, _MISSING, mixed(words))
 
 
-# Whether the symbols of X are combinations of values or cells, and how cells are learned.
+# Values or cells.
 
 
 # A design with a confidence, or a loss of labels, takes minutes for more cells than these.
 _MOST_WITH_CONFIDENCE, _MOST_WITH_DISTANCES = 128, 100
 
 # Columns with more unique values than this share are treated as identifiers.
-_NAMES_ROWS = 0.9
+_UNIQUE_SHARE = 0.9
 
 # With fewer rows than this, no column is treated as an identifier.
-_FEWEST_NAMED = 20
+_FEWEST_ROWS_WITH_IDS = 20
 
-# With fewer rows, cells say hardly anything: they must be asked for.
+# With fewer rows, cells say hardly anything: "auto" keeps values.
 _FEWEST_ROWS_OF_AUTO = 200
 
 
 def cells_of(settings: Settings) -> Cells | None:
-    """Return the cells that are asked for, None for values or where it is left open."""
+    """Return the cells that `alphabet` asks for, None for "values" and "auto"."""
     if isinstance(settings.alphabet, Cells):
         return settings.alphabet
     return default_cells(settings) if settings.alphabet == "cells" else None
 
 
 def default_cells(settings: Settings) -> Cells:
-    """Return the cells for what is to be kept: a target, or the row."""
+    """Return the default cells for the utility: of a target, or of the row."""
     return ScoreCells() if settings.has_target else TreeCells()
 
 
 def may_be_cells(settings: Settings, n_columns: int) -> bool:
-    """Whether it is left open if symbols are values or cells."""
-    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
-    return is_open and settings.solver == "auto" and n_columns > 1
+    """Whether "auto" may choose cells."""
+    is_auto = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
+    return is_auto and settings.solver == "auto" and n_columns > 1
 
 
 def automatic_cells(
@@ -218,56 +218,62 @@ def automatic_cells(
     x_codes: IntArray,
     n_groups: int,
 ) -> Cells | None:
-    """Return cells where combinations of values are too many, or mostly unique; say why."""
+    """Return cells if combinations of values are too many, or mostly unique, with a notice."""
     if not may_be_cells(settings, len(alphabet.columns)) or rows.n_rows < _FEWEST_ROWS_OF_AUTO:
         return None
     n_x = alphabet.n_symbols
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
-    told = InPython("X has", "The released columns have"), " too many combinations of values, or "
-    why = "mostly ones that occur once: rows that are alike share a cell. Set "
-    silence = Setting("alphabet", "cells"), " to silence this warning, "
-    keep = Setting("alphabet", "values"), " to keep combinations and pool the rarest."
-    warn(Message(*told, why, *silence, *keep), Notice)
+    text = Message.of(
+        "{x} too many combinations of values, or mostly unique ones: rows that are alike share a "
+        "cell. Set {alphabet='cells'} to silence this warning, {alphabet='values'} to keep "
+        "combinations and pool the rarest.",
+        x=InPython("X has", "The released columns have"),
+    )
+    warn(text, Notice)
     return default_cells(settings)
 
 
 def check_known(settings: Settings, known: KnownCells) -> None:
-    """Check that cells by which rows were counted are those that are asked for now."""
+    """Check that rows were counted by the cells that `alphabet` asks for now."""
     cells = cells_of(settings)
     is_open = cells is None and settings.alphabet != "values"
-    if not is_open and known.taught_as != frozen(cells):
-        told = "These rows were counted by cells that earlier ones have taught, "
-        why = "and cannot be counted by others any more: leave ", Named("alphabet")
-        raise ValueError(Message(told, *why, " as it was, or start again."))
+    if not is_open and known.asked_for != frozen(cells):
+        template = (
+            "These rows were counted by cells learned from earlier rows, and cannot be counted by "
+            "others any more: set {alphabet} as it was, or start again."
+        )
+        raise ValueError(Message.of(template))
 
 
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
-    """Return the columns that cells release; those that name rows are refused or left out."""
+    """Return the columns that cells release; identifiers are refused or left out."""
     if len(rows.x_columns) < 2:
-        told = "Cells are for several columns, and ", InPython("X has one", "one is released")
-        raise ValueError(Message(*told, ": use ", Setting("alphabet", "values"), "."))
-    found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
+        template = "Cells are for several columns, and {x}: use {alphabet='values'}."
+        raise ValueError(Message.of(template, x=InPython("X has one", "one is released")))
+    found = [name for name, c in rows.x_columns.items() if _is_id(c, name, rows.n_rows)]
     kept = tuple(name for name in rows.x_columns if name not in found)
     shown = ", ".join(map(repr, found))
     if found and (settings.columns is not None or not kept):
-        said = f"{shown} has a value of its own in nearly every row: "
-        why = "such a column names rows, and cannot be released. Leave it out of "
-        raise ValueError(Message(said, why, Named("columns"), "."))
+        template = (
+            "{shown} has a different value in nearly every row, like an identifier, and cannot be "
+            "released. Leave it out of {columns}."
+        )
+        raise ValueError(Message.of(template, shown=shown))
     if found:
-        said = f"Left out of the release: {shown}, with a value of its own in nearly every row. "
-        warn(said + "Such a column names rows.")
+        why = "which has a different value in nearly every row, like an identifier"
+        warn(f"Left out of the release: {shown}, {why}.")
     return kept
 
 
-def _names_rows(column: Any, name: Hashable, n_rows: int) -> bool:
-    """Whether nearly every row has a text of its own, or every row an integer."""
-    if n_rows < _FEWEST_NAMED:
+def _is_id(column: Any, name: Hashable, n_rows: int) -> bool:
+    """Whether nearly every row has a different text, or every row a different integer."""
+    if n_rows < _FEWEST_ROWS_WITH_IDS:
         return False
     codes, values = coded(column, name)
     n_values = len(np.unique(codes[codes >= 0]))
-    if n_values < _NAMES_ROWS * n_rows:
+    if n_values < _UNIQUE_SHARE * n_rows:
         return False
     family = family_of(values[:1], name)
     are_whole = family == "numbers" and all(float(v).is_integer() for v in values[:100])
@@ -282,13 +288,13 @@ def learn_cells(
     s_codes: IntArray,
     v_codes: IntArray | None,
 ) -> tuple[CellAlphabet, IntArray, tuple[Any, ...]]:
-    """Return the cells of some rows, the cell of each of them, and the columns released.
+    """Return the cells of some rows, the cell of each row, and the columns released.
 
-    secrets : what is protected; s_codes : the group of each row, of all columns of S.
+    s_codes : the group of each row, by all columns of S.
     """
     if cells.needs_target and v_codes is None:
-        needed = f"{type(cells).__name__} keep what X says about a target: set "
-        raise ValueError(Message(needed, Setting("utility", "target"), ", or use TreeCells."))
+        template = "{cells} need a target: set {utility='target'}, or use TreeCells."
+        raise ValueError(Message.of(template, cells=type(cells).__name__))
     if v_codes is not None and v_codes.max() == 0:
         raise ValueError("The target has one value only: there is nothing to keep about it.")
     names = names_of_cells(settings, rows)
@@ -298,15 +304,17 @@ def learn_cells(
     columns, positions = learn_cell_columns(
         list(rows.x_columns.values()), names, rows.weights, options
     )
-    # As `transform` sees them: no row is counted in one cell and released from another.
+    # Encoded as in `transform`: no row is counted in one cell and released from another.
     codes = coded_rows(columns, list(rows.x_columns.values()), names)
     task = _task(settings, rows, cells, columns, codes, secrets, s_codes, v_codes)
     partition = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
-        told = f"These {rows.n_rows} rows are too few, or too alike{heavy}, "
-        why = "to be told apart by cells: use more rows, a larger ", Named("epsilon"), ", or "
-        raise ValueError(Message(told, *why, Setting("alphabet", "values"), "."))
+        template = (
+            "These {n_rows} rows are too few, or too alike{heavy}, to be split into cells: use "
+            "more rows, a larger {epsilon}, or {alphabet='values'}."
+        )
+        raise ValueError(Message.of(template, n_rows=rows.n_rows, heavy=heavy))
     of_row = partition.cells(columns, codes, rows.fold)
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
@@ -315,7 +323,7 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
     """Return how a column is cut and pooled: finely, unless edges are given."""
     given: Any = settings.n_bins
     given = given.get(name) if isinstance(given, dict) else given
-    if np.ndim(given) != 1:  # with enough rows in each to show its middle
+    if np.ndim(given) != 1:  # bins with enough rows to show a median
         given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
     pooling = settings.min_frequency, most
@@ -332,10 +340,10 @@ def _task(
     s_codes: IntArray,
     v_codes: IntArray | None,
 ) -> CellTask:
-    """Return what cells are learned from: distinct rows in an order of their own.
+    """Return the task of learning cells: distinct rows in lexicographic order.
 
-    So the order of rows, and whether rows or counts of them are given, does not matter. Cells that
-    need no target do not get to see S either.
+    So neither the order of rows matters, nor whether rows or counts are given. Cells that need no
+    target do not see S either.
     """
     n_effective = rows.effective_rows(s_codes)
     sizes_of_s = {name: int(g.codes(s_codes).max()) + 1 for name, g in secrets.groups.items()}
@@ -350,7 +358,7 @@ def _task(
         fewest_rows(n_effective, n_groups, secrets.budgets[name], settings.measure)
         for name, n_groups in sizes_of_s.items()
     )
-    # A design takes seconds for so many cells.
+    # A design takes seconds for this many cells.
     most = most_symbols(sum(sizes_of_s.values()) - len(sizes_of_s) + 1)
     most = most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
     most = min(most, _MOST_WITH_DISTANCES) if settings.has_distances else most
@@ -359,7 +367,7 @@ def _task(
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
         max(2, most // n_beside),
-        min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly so many are enough
+        min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly that many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Named, Parameter
+from .._messages import Message, Parameter
 from .._typing import Scope
 from .._validation import check_choice, check_confidence, check_integer, check_real, message
 from ..cells import Cells
@@ -19,10 +19,10 @@ from ..measures import Measure
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 
-# How X is taken: combinations of values, or cells.
+# Whether the symbols of X are combinations of values, or cells.
 ALPHABETS = ("auto", "values", "cells")
 
-# What a design depends on; which column is what is decided by the first batch.
+# The parameters that a design depends on; the roles of columns are fixed by the first batch.
 _OF_DESIGN = (
     "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "confidence",
     "solver_options", "alphabet", "n_bins", "min_frequency", "max_categories", "smoothing",
@@ -31,7 +31,7 @@ _OF_DESIGN = (
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """The parameters of a transformer as they are now; owner : its name, for messages."""
+    """The current parameters of a transformer; owner : its name, for messages."""
 
     owner: str
     epsilon: float | Mapping[Any, float]
@@ -83,9 +83,9 @@ class Settings:
             check_confidence(owner, self.confidence)
             if self.smoothing:
                 # Rows that nobody has seen would make the limit for the population too low.
-                told = Parameter("smoothing", owner), " must be 0 with a ", Named("confidence")
-                got = f", which allows for chance in its own way. Got {self.smoothing}."
-                raise ValueError(Message(*told, got))
+                template = "{smoothing} must be 0 with a {confidence}. Got {got}."
+                smoothing = Parameter("smoothing", owner)
+                raise ValueError(Message.of(template, smoothing=smoothing, got=self.smoothing))
         if isinstance(self.min_frequency, numbers.Integral):
             check_integer(owner, "min_frequency", self.min_frequency, low=1)
         elif self.min_frequency is not None:
@@ -105,60 +105,59 @@ class Settings:
 
     @property
     def has_target(self) -> bool:
-        """Whether the output should keep what X says about the y of `fit`."""
+        """Whether the utility is about a target, the y of `fit`."""
         return isinstance(self.utility, str) and self.utility == Target.name
 
     @property
     def has_distances(self) -> bool:
-        """Whether the output is to be close to X, by distances that the columns tell."""
+        """Whether the utility is closeness to X, with distances computed from its columns."""
         is_named = isinstance(self.utility, str) and self.utility == Distortion.name
         return is_named or (isinstance(self.utility, Distortion) and self.utility.is_automatic)
 
     def column_weights(self, names: Sequence[Any]) -> list[float]:
-        """Return how columns of X are weighted in the distances of symbols."""
+        """Return the weights of the columns of X in the distances of symbols."""
         is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
         distances: Any = self.utility if is_given else Distortion("auto")
-        weights: list[float] = distances.weights_of(list(names), self.owner)
-        return weights
+        return distances.weights_of(list(names), self.owner)
 
     @property
     def person(self) -> Any:
-        """The column that tells people apart, None if there is none."""
+        """The column with person ids, None if there is none."""
         return self.alphabet.person if isinstance(self.alphabet, Cells) else None
 
     def for_batches(self) -> Settings:
-        """Return the settings for rows that came in batches: what is left open stays values."""
+        """Return the settings for rows that came in batches, where "auto" means values."""
         return replace(self, alphabet="values") if self.alphabet == "auto" else self
 
     @property
     def of_design(self) -> tuple[Any, ...]:
-        """A value that two settings share only if they lead to the same design."""
+        """A key that is equal for two settings only if they lead to the same design."""
         return tuple(frozen(getattr(self, name)) for name in _OF_DESIGN)
 
     def check_names(self, names: Sequence[Hashable], s_names: Sequence[Hashable]) -> None:
         """Check that bins are for columns that exist, and budgets for all columns of S."""
         bins = self.n_bins if isinstance(self.n_bins, dict) else {}
         for unknown in (name for name in bins if name not in names and name not in s_names):
-            told = f" names the column {unknown!r}, which X does not have."
-            raise ValueError(Message(Parameter("n_bins", self.owner), told))
+            where = f" names the column {unknown!r}, which X does not have."
+            raise ValueError(Message(Parameter("n_bins", self.owner), where))
         if isinstance(self.epsilon, Mapping):
             columns_of_secrets(self.owner, self.epsilon, s_names)
 
 
-class _Itself:
-    """An object that equals no other one."""
+class _Identity:
+    """A wrapper that equals only wrappers of the same object."""
 
     def __init__(self, value: object) -> None:
         self._value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and other._value is self._value
+        return isinstance(other, _Identity) and other._value is self._value
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def frozen(value: Any) -> Any:
-    """Return a parameter as it is now, whatever is done to its lists and arrays later."""
+    """Return a snapshot of a parameter, to compare; later changes of its lists do not matter."""
     if isinstance(value, Mapping):
         return [(key, frozen(part)) for key, part in value.items()]
     if isinstance(value, Cells):
@@ -169,4 +168,4 @@ def frozen(value: Any) -> Any:
         value, str | numbers.Number | np.generic | datetime.date | datetime.timedelta
     ):
         return type(value), value  # one category and a share of 1.0 are not the same
-    return _Itself(value)
+    return _Identity(value)

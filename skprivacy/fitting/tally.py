@@ -1,4 +1,4 @@
-"""Count distinct rows of a stream, and keep a sample of it."""
+"""Count the distinct rows of a stream, and keep a sample of its rows."""
 
 from __future__ import annotations
 
@@ -24,37 +24,32 @@ from ..encoding.values import as_numbers, factorize, family_of
 from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import as_table
 
-_MOST_ROWS = 50_000
-_MOST_CELLS = 1_000_000
+_LONG = 200  # characters
 
-_LONG = 200
-
-
-_ALL = np.uint64(2**64 - 1)
+_LARGEST_RANK = np.uint64(2**64 - 1)
 
 
 def most_rows(n_columns: int) -> int:
-    """Return how many rows of `n_columns` columns may be kept."""
-    return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
+    """Return the largest number of rows in a sample of `n_columns` columns."""
+    return min(50_000, 1_000_000 // max(1, n_columns))
 
 
 def ranks_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Return words that look random, one for each row number: small ones are sampled first."""
+    """Return a pseudorandom word for each row number: rows with small ones are sampled first."""
     return mixed((numbers.astype(np.uint64) + np.uint64(1)) * GOLDEN)
 
 
 def highest_rank(n_rows: int, n_columns: int) -> np.uint64:
-    """Return up to which rank rows are sampled, to get about `most_rows` of them."""
+    """Return the highest rank of sampled rows, such that about `most_rows` are sampled."""
     share = most_rows(n_columns) / max(1, n_rows)
-    return _ALL if share >= 1 else np.uint64(int(share * 2**64))
+    return _LARGEST_RANK if share >= 1 else np.uint64(int(share * 2**64))
 
 
 class RowSample:
-    """Rows of some columns, chosen by row number alone: the same ones from files of equal length.
+    """A sample of rows that depends on row numbers only: the same for files of equal length.
 
-    The choice looks random, so that it does not fall in with a pattern of the rows (couples, one
-    partner after the other). Up to `limit` rows, all are kept. Long texts are cut, except in the
-    columns in `whole`.
+    It is pseudorandom, so that no pattern of the rows matters (couples, one partner after the
+    other). Up to `limit` rows, all are kept. Long texts are cut, except in the columns in `whole`.
     """
 
     def __init__(
@@ -63,21 +58,18 @@ class RowSample:
         self._names = list(names)
         self._whole = whole
         self._limit = most_rows(len(self._names)) if limit is None else limit
-        self._share = _ALL
+        self._highest = _LARGEST_RANK
         self._n_seen = 0
         self._ranks = np.zeros(0, dtype=np.uint64)
         self._pieces: list[pd.DataFrame] = []
 
     def add(self, n_rows: int, column_of: Callable[[Any, IntArray], pd.Series]) -> None:
-        """Choose among the next rows.
-
-        column_of : returns the column of a name at some of these rows.
-        """
+        """Sample the next rows; column_of : returns a column at some of these rows."""
         if not self._names:
             return
         ranks = ranks_of(np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64))
         self._n_seen += n_rows
-        chosen = np.flatnonzero(ranks <= self._share)
+        chosen = np.flatnonzero(ranks <= self._highest)
         if not len(chosen):
             return
         columns = {}
@@ -87,22 +79,22 @@ class RowSample:
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])
         while len(self._ranks) > self._limit:
-            self._share //= np.uint64(2)
-            kept = self._ranks <= self._share
+            self._highest //= np.uint64(2)
+            kept = self._ranks <= self._highest
             self._pieces = [self.rows()[kept]]
             self._ranks = self._ranks[kept]
 
     def emptied(self) -> RowSample:
-        """Return a sample of the same columns without any rows."""
+        """Return an empty sample of the same columns."""
         return RowSample(self._names, self._limit, self._whole)
 
     def rows(self) -> pd.DataFrame:
-        """Return the rows that were chosen."""
+        """Return the sampled rows."""
         return pd.concat(self._pieces, ignore_index=True) if self._pieces else pd.DataFrame()
 
 
 def _shortened(column: pd.Series) -> pd.Series:
-    """Return texts with long ones cut; those that differ still do."""
+    """Return a column with long texts cut; different texts stay different."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.rename_categories(_short)
     return column if pd.api.types.is_numeric_dtype(column.dtype) else column.map(_short)
@@ -114,20 +106,20 @@ def _short(value: Any) -> Any:
     return f"{value[:_LONG]} {sha256(value.encode()).hexdigest()}"
 
 
-# Cells that some rows have taught, by which all others are counted; numbers of rows.
+# A number for each row in place of X, such as its cell.
 
 
-# What the column of such numbers is called: unlike the name of any column of a table.
+# The name of the column of these numbers, unlike that of any column of a table.
 NUMBER = ("number of the row",)
 
 
 class RowNumbers(ABC):
-    """A number for each row of a table that follows from the row alone: any engine can tell it."""
+    """A number for each row that depends on the row alone, so that any engine can compute it."""
 
     @property
     @abstractmethod
     def read(self) -> tuple[Any, ...]:
-        """The columns that tell the number of a row."""
+        """The columns that determine the number of a row."""
 
     @abstractmethod
     def of_table(self, columns: NamedColumns) -> IntArray:
@@ -144,7 +136,7 @@ class RowNumbers(ABC):
 class RowSymbols(RowNumbers):
     """The symbols of some columns; -1 or less for values that `fit` did not see.
 
-    names : of these columns; person : the column that tells people apart, if any.
+    names : of these columns; person : the column with person ids, if any.
     """
 
     alphabet: Alphabet
@@ -167,10 +159,10 @@ class RowSymbols(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class KnownCells(RowSymbols):
-    """The cells of some columns; taught_as : what cells were asked for."""
+    """Cells learned from some rows, by which other rows are counted; asked_for : the parameter."""
 
     alphabet: CellAlphabet
-    taught_as: Any
+    asked_for: Any
 
 
 def unlike(name: str, others: Container[Any]) -> str:
@@ -188,31 +180,37 @@ MOST_DISTINCT = 500_000
 
 
 def edges_of(n_bins: Any, x_names: Iterable[Hashable]) -> dict[Any, BinsLike]:
-    """Return the edges given for columns, by name; edges without names are for X."""
+    """Return the edges of columns by name; edges given without names are for X."""
     given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(x_names, n_bins)
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 
 class TooManyRowsError(ValueError):
-    """There are more distinct rows than can be counted."""
+    """More distinct rows than can be counted."""
 
 
 def too_many(limit: int, sizes: Mapping[Any, int]) -> TooManyRowsError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
     sizes = {name: size for name, size in sizes.items() if name != NUMBER}
     widest = max(sizes, key=sizes.__getitem__)
-    told = f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
-    why = f"found; {widest!r} has the most values. If it is a number, give its edges, "
-    advice = BinsOf(widest, at_edges=True), "; otherwise release fewer columns jointly."
-    return TooManyRowsError(Message(told, why, *advice))
+    text = Message.of(
+        "More than {limit:,} distinct combinations of {names} were found; {widest!r} has the most "
+        "values. If it is a number, give its edges, {edges}; otherwise release fewer columns "
+        "jointly.",
+        limit=limit,
+        names=", ".join(map(str, sizes)),
+        widest=widest,
+        edges=BinsOf(widest, at_edges=True),
+    )
+    return TooManyRowsError(text)
 
 
 class Tally:
-    """How often each distinct row of some columns occurs.
+    """Counts of the distinct rows of some columns.
 
-    names : of the columns; edges : for some of them, where they are cut into bins; limit : of
-    distinct rows, by default `MOST_DISTINCT`. Values of a column with edges are kept unchanged as
-    long as there is room; after that, one value stands for each bin, roughly its median.
+    names : of the columns; edges : of the bins of some columns; limit : of distinct rows, by
+    default `MOST_DISTINCT`. Beyond it, one value of a column with edges stands for each bin,
+    roughly its median.
     """
 
     def __init__(
@@ -238,11 +236,11 @@ class Tally:
         weights: FloatArray | None = None,
         squares: FloatArray | None = None,
     ) -> None:
-        """Count the rows of a chunk; if that fails, it is as if they had never come.
+        """Count the rows of a chunk; an error leaves the tally unchanged.
 
-        columns : a pandas Series for each name; counts : how often each row occurs, None for
-        once; weights, squares : totals of the weights of these rows and of their squares, for all
-        chunks or for none; None for the squares of rows that occur once.
+        columns : a pandas Series for each name; counts : of each row, None for one; weights,
+        squares : sums of the weights of these rows and of their squares, for all chunks or for
+        none; None for the squares of rows that occur once.
         """
         before = {name: copy(value) for name, value in vars(self).items()}
         n_values = [len(values) for values in self._values]
@@ -259,20 +257,20 @@ class Tally:
             raise
 
     def emptied(self) -> Tally:
-        """Return a tally of the same columns that has counted nothing."""
+        """Return an empty tally of the same columns."""
         return Tally(self.names, edges=self.edges, limit=self._limit)
 
     def unlimited(self) -> Tally:
-        """Return the same counts, however many distinct rows there are; nothing can be added.
+        """Return a copy without a limit, to read and not to add to.
 
-        There may be more than the limit, which are noticed only when the pieces are compacted.
+        There may be more rows than the limit: it is checked when pieces are compacted.
         """
         same = copy(self)
         same._limit = sys.maxsize
         return same
 
     def merge(self, other: Tally) -> None:
-        """Count what another tally of the same columns has counted."""
+        """Add the counts of another tally of the same columns."""
         self.add(other.columns().values(), other.counts, other.weights, other.squares)
 
     def _add(
@@ -294,9 +292,9 @@ class Tally:
                 self._coarsen()
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
-        """Return the codes of a column; its values get codes as they come."""
-        is_number, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
-        are_numbers = is_number(column.dtype) and not is_bool(column.dtype)
+        """Return the codes of a column; new values get the next codes."""
+        is_bool = pd.api.types.is_bool_dtype(column.dtype)
+        are_numbers = pd.api.types.is_numeric_dtype(column.dtype) and not is_bool
         if self.names[i] in self.edges and are_numbers:
             column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
@@ -314,7 +312,7 @@ class Tally:
         self._n_compact = len(self._pieces[0])
 
     def _coarsen(self) -> None:
-        """Keep one value for each bin, or ask for edges if there are none left to use."""
+        """Keep one value for each bin; raise an error if that is not enough."""
         fine = [n for n in self.names if n in self.edges and n not in self._coarse]
         columns, counts = self._columns(), self._pieces[0]["count"].to_numpy()
         for name in fine:
@@ -329,40 +327,38 @@ class Tally:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
             raise too_many(self._limit, sizes)
 
-    def _settle(self) -> None:
-        """Bring the counts into one piece, which is within the limit."""
+    def _settled(self) -> pd.DataFrame:
+        """Return the counts in one piece, within the limit."""
         if len(self._pieces) != 1:
             self._compact()
         if self._n_compact > self._limit:
             self._coarsen()
+        return self._pieces[0]
 
     @property
     def counts(self) -> IntArray:
-        """How often each distinct row was seen."""
-        self._settle()
-        return self._pieces[0]["count"].to_numpy()
+        """The number of times that each distinct row was seen."""
+        return self._settled()["count"].to_numpy()
 
     @property
     def weights(self) -> FloatArray | None:
         """The total weight of each distinct row, None without weights."""
-        self._settle()
-        return self._pieces[0]["weight"].to_numpy() if "weight" in self._pieces[0] else None
+        return piece["weight"].to_numpy() if "weight" in (piece := self._settled()) else None
 
     @property
     def squares(self) -> FloatArray | None:
         """The total of the squared weights of each distinct row, None without weights."""
-        self._settle()
-        return self._pieces[0]["square"].to_numpy() if "square" in self._pieces[0] else None
+        return piece["square"].to_numpy() if "square" in (piece := self._settled()) else None
 
     @property
     def is_coarse(self) -> bool:
         """Whether one value stands for each bin of some column."""
-        self._settle()
+        self._settled()
         return bool(self._coarse)
 
     def columns(self) -> NamedColumns:
         """Return the distinct rows: a pandas Series for each name."""
-        self._settle()
+        self._settled()
         return self._columns()
 
     def _columns(self) -> NamedColumns:
@@ -370,7 +366,7 @@ class Tally:
         for i, name in enumerate(self.names):
             dtype = self._dtypes[i]
             is_whole = dtype.kind in "iub" and not hasattr(dtype, "na_value")
-            if is_whole or isinstance(dtype, pd.SparseDtype):  # a missing value needs room
+            if is_whole or isinstance(dtype, pd.SparseDtype):  # which cannot hold None
                 dtype = object
             values = pd.Series([*self._values[i], None], dtype=dtype)
             columns[name] = values.take(self._pieces[0][i].to_numpy()).reset_index(drop=True)
@@ -378,7 +374,7 @@ class Tally:
 
 
 def _common(known: Any, dtype: Any) -> Any:
-    """Return the dtype of two chunks taken together, as pandas would."""
+    """Return the common dtype of two chunks, as in pandas."""
     if known is None or known == dtype:
         return dtype if known is None else known  # the same categories, in the order of the first
     numbers = all(isinstance(d, np.dtype) and d.kind in "iuf" for d in (known, dtype))
@@ -386,14 +382,14 @@ def _common(known: Any, dtype: Any) -> Any:
 
 
 def check_covered(name: Hashable, edges: FloatArray, lows: FloatArray, highs: FloatArray) -> None:
-    """Refuse edges that values of a column are outside of; lows, highs : some of its values."""
+    """Check that the values of a column are within its edges; lows, highs : some of them."""
     if (lows < edges[0]).any() or (highs > edges[-1]).any():
-        told = f"The edges for the column {name!r} do not cover its values: "
-        raise ValueError(told + "begin with -inf and end with inf.")
+        advice = "begin with -inf and end with inf"
+        raise ValueError(f"The edges of the column {name!r} do not cover its values: {advice}.")
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return distinct rows of codes with the sums of their counts, and of their weights."""
+    """Return distinct rows of codes with the sums of their counts and weights."""
     totals = [name for name in ("count", "weight", "square") if name in rows]
     keys = [name for name in rows if name not in totals]
     return rows.groupby(keys, sort=False, as_index=False)[totals].sum()
@@ -416,7 +412,7 @@ class _Bins:
         self._standing = pd.Series(bins.values, dtype=column.dtype)
 
     def represented(self, column: pd.Series) -> pd.Series:
-        """Return a column with the values that stand for its own."""
+        """Return a column with each value replaced by the one that stands for its bin."""
         numbers = as_numbers(column, self._name)
         check_covered(self._name, self.edges, numbers, numbers)
         bins = np.searchsorted(self.edges[1:-1], numbers)

@@ -545,7 +545,7 @@ class TestBadInput:
         with pytest.warns(UserWarning, match="Left out of the release: 'name', 'number'"):
             funnel = make().fit(named)
         assert list(funnel.transform(named)) == list(X.drop(columns="group"))
-        with pytest.raises(ValueError, match="'name' has a value of its own"):
+        with pytest.raises(ValueError, match="'name' has a different value"):
             make(columns=["name", "age"]).fit(named)
 
     def test_one_column(self):

@@ -168,9 +168,9 @@ class TestTheColumn:
         ("options", "message"),
         [
             ({"person": "who"}, "'person' parameter of ScoreCells names the column 'who', which"),
-            ({"person": "s"}, "'s' is named by person, .* and by sensitive: leave it out"),
-            ({"person": "a"}, "'a' is named by person, .* and by columns: leave it out"),
-            ({"remainder": ["person"]}, "'person' is named by person, .* and by remainder"),
+            ({"person": "s"}, "'s' is both sensitive and in person: .* Leave it out"),
+            ({"person": "a"}, "'a' is both in person and in columns: .* Leave it out"),
+            ({"remainder": ["person"]}, "'person' is both in person and in remainder"),
         ],
     )
     def test_it_is_nothing_else(self, options, message):
@@ -231,7 +231,7 @@ class TestFiles:
         expected = fitted.transform(TABLE, record_ids=rows["id"], secret_key=KEY)
         assert released.columns.tolist() == X
         assert_array_equal(released, expected)
-        with pytest.raises(ValueError, match="not sensitive and does not tell people apart"):
+        with pytest.raises(ValueError, match="neither sensitive nor of person ids"):
             fit_file(funnel(), path, target="person")
 
 
@@ -250,9 +250,9 @@ class TestBatches:
     def test_the_first_one_decides(self, alphabet):
         streamed = funnel().partial_fit(TABLE, ROWS["bought"])
         streamed.set_params(alphabet=alphabet)
-        with pytest.raises(AttributeError, match="other person, .* or start again"):
+        with pytest.raises(AttributeError, match="another person: .* or start again"):
             streamed.mechanism_  # noqa: B018
         later = clone(streamed).partial_fit(TABLE, ROWS["bought"])
         later.set_params(alphabet=ScoreCells(person="person"))
-        with pytest.raises(AttributeError, match="other person, .* or start again"):
+        with pytest.raises(AttributeError, match="another person: .* or start again"):
             later.mechanism_  # noqa: B018

@@ -92,7 +92,7 @@ class TestSanitize:
         )
         assert "at most epsilon = 0.02 about sex (kl; reached: 0.02)" in said
         assert said.splitlines()[-2:] == ["Wrote m.json.", "Wrote r.html."]
-        assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about the")
+        assert warned.startswith("skprivacy: warning: What the columns zip reveal about the")
         assert "skprivacy: warning: --epsilon holds for these rows only" in warned
         assert warned.count("\n") == 2
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
@@ -268,7 +268,7 @@ class TestSanitize:
         ]
         assert run("sanitize", *arguments) == 0
         warned = capsys.readouterr().err
-        assert "the bin that a number falls into, not the number within its bin" in warned
+        assert "the bin of a number is protected, not the number" in warned
         assert "--categorical code. To choose the bins, give --edges" in warned
         assert run("sanitize", *arguments, "--categorical", "code", "--force", "--json") == 0
         facts = json.loads(capsys.readouterr().out)
@@ -280,7 +280,7 @@ class TestSanitize:
                         ["choose", *common, *quick],
                         ["audit", *common, "--released", "x"]):  # fmt: skip
             assert run(*command) == 0
-            assert "the bin that a number falls into" in capsys.readouterr().err
+            assert "the bin of a number is protected" in capsys.readouterr().err
             assert run(*command, "--categorical", "code") == 0
             assert "bins" not in capsys.readouterr().err
 
@@ -446,7 +446,7 @@ class TestRemainder:
         assert self.sanitize("--remainder", "coin,zip", "--allow-leaking") == 0
         assert list(pd.read_csv("out.csv")) == ["bmi", "zip", "coin"]
         assert self.sanitize("--remainder", "sex") == 1
-        assert "'sex', which is sensitive or released" in capsys.readouterr().err
+        assert "'sex' is both sensitive and in --remainder" in capsys.readouterr().err
 
     def test_a_column_that_alone_exceeds_the_budget_is_refused(self, beside, capsys):
         assert self.sanitize("--remainder", "coin,club") == 1
@@ -468,7 +468,7 @@ class TestRemainder:
         assert self.sanitize("--remainder", "club") == 1
         assert "allows: club (0." in capsys.readouterr().err
         assert self.sanitize("--beside", "zip") == 1
-        assert "'zip', in --beside, has 442 values" in capsys.readouterr().err
+        assert "'zip', in --beside: 442 values" in capsys.readouterr().err
 
     def test_ids_are_copied_only_if_they_are_named(self, beside):
         run("key", "secret.key")
@@ -964,7 +964,7 @@ class TestErrors:
             ),
             (["none.csv", "x.csv"], "none.csv: No such file or directory"),
             (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),
-            (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
+            (["patients.csv", "x.xls"], "'x.xls' has no suffix of a kind of table"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
             (["patients.csv", "x.csv", "--purpose", "a study"], "name its file with --report"),
             (["patients.csv", "-", "--json"], "--json prints to standard output"),
@@ -1026,7 +1026,7 @@ class TestErrors:
         assert "mean 'sex'? It has the columns 'sex', 'blood_pressure', 'bmi', 'zip'.\n" in said
         arguments = ["--sensitive", "sex", "--columns", "sex", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
-        assert "cannot be protected and released" in capsys.readouterr().err
+        assert "is both sensitive and in --columns" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("option", "text"),

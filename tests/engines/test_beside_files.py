@@ -75,7 +75,7 @@ def test_the_command_line(rows, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--columns band,paid --beside paid --epsilon 1", "is both in --columns and in --beside"),
+        ("--columns band,paid --beside paid --epsilon 1", "is both in --beside and in --columns"),
         ("--columns band --beside sex --epsilon 1", "is both sensitive and in --beside"),
         ("--columns band --beside paid --epsilon 0.001", "the value 'paid = "),
         ("--columns band --beside home --epsilon 1", "--beside names the column 'home'"),

@@ -20,7 +20,7 @@ from skprivacy.engines.csv_fields import (
     split,
     unquoted,
 )
-from skprivacy.engines.csv_files import are_numbers, as_texts, meant
+from skprivacy.engines.csv_files import are_numbers, as_texts, converted
 
 FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
 LONG_FIELD = st.builds(str.__mul__, FIELD, st.sampled_from([1, 1, 1, 7, 60, 1000]))
@@ -239,29 +239,31 @@ class TestTexts:
         assert not are_numbers([f"1.{digits}e5x", " " * 100_000 + "x"])
         assert not are_numbers([digits])  # not told apart from others
         assert are_numbers([f"1.{digits}"])
-        with pytest.raises(ValueError, match="too large to be told apart"):
-            meant(pd.Series(pd.Categorical([digits])), "numbers", "age")
+        with pytest.raises(ValueError, match="too large to be exact"):
+            converted(pd.Series(pd.Categorical([digits])), "numbers", "age")
         zeros = pd.Series(pd.Categorical(["0" * 5000 + "7", "-" + "0" * 5000]))
-        assert meant(zeros, "numbers", "age").tolist() == [7, 0]
+        assert converted(zeros, "numbers", "age").tolist() == [7, 0]
         assert time.perf_counter() - began < 5
 
     def test_texts_and_back(self):
         column = pd.Series(pd.Categorical(["1", "", "20", "NA", "1"]))
-        numbers = meant(column, "numbers", "n")
+        numbers = converted(column, "numbers", "n")
         assert numbers.tolist() == [1, pd.NA, 20, pd.NA, 1]
         codes, texts = as_texts(numbers)
         assert [texts[code] for code in codes] == ["1", "", "20", "", "1"]
-        floats = meant(pd.Series(pd.Categorical(["1.50", "2", "1e300"])), "numbers", "n")
+        floats = converted(pd.Series(pd.Categorical(["1.50", "2", "1e300"])), "numbers", "n")
         assert as_texts(floats)[1] == ["1.5", "2", "1e+300", ""]
-        assert meant(pd.Series(pd.Categorical(["true", "False", ""])), "bool", "b").tolist() == [
+        assert converted(
+            pd.Series(pd.Categorical(["true", "False", ""])), "bool", "b"
+        ).tolist() == [
             True,
             False,
             pd.NA,
         ]
-        times = meant(pd.Series(pd.Categorical(["2026-01-02", ""])), "times", "t")
+        times = converted(pd.Series(pd.Categorical(["2026-01-02", ""])), "times", "t")
         assert times[0] == pd.Timestamp("2026-01-02")
         assert times.isna().tolist() == [False, True]
-        categories = meant(pd.Series(pd.Categorical(["NA", "", "00"])), "str", "s")
+        categories = converted(pd.Series(pd.Categorical(["NA", "", "00"])), "str", "s")
         assert categories.isna().tolist() == [False, True, False]
 
     @pytest.mark.parametrize(
@@ -271,4 +273,4 @@ class TestTexts:
         with pytest.raises(
             ValueError, match=f"column 'age' holds a text where {word} is expected"
         ):
-            meant(pd.Series(pd.Categorical(["old"])), family, "age")
+            converted(pd.Series(pd.Categorical(["old"])), family, "age")

@@ -188,13 +188,16 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"columns": ["band", "paid"]}, "'paid' is both in columns and in beside .*Leave it"),
+            ({"columns": ["band", "paid"]}, "'paid' is both in beside and in columns.*Leave it"),
             ({"beside": ["paid", "sex"]}, "'sex' is both sensitive and in beside"),
             (
                 {"beside": "noise"},
-                "'noise', in beside, has 4,000 values, as many as rows.* coarser",
+                "'noise', in beside: 4,000 values in 4,000 rows.* coarser",
             ),
-            ({"beside": ["zip", "size", "label", "count"]}, "have 1,?[0-9]* values in 4,000 rows"),
+            (
+                {"beside": ["zip", "size", "label", "count"]},
+                "in beside: 1,?[0-9]* values in 4,000 rows",
+            ),
             ({"beside": "pay"}, "'beside' parameter .* names the column 'pay', which X does not"),
             ({"beside": "id"}, "names 'id', which is the index of X: .*reset_index"),
             ({"max_outputs": 1}, "'max_outputs' .* must be at least 2: no output is shared"),

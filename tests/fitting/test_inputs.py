@@ -130,7 +130,7 @@ class TestBadInput:
             ({"columns": [17]}, "17, which X does not have"),
             ({"columns": ["education", "education"]}, "'education' more than once"),
             ({"sensitive": ["sex", "sex"]}, "'sex' more than once"),
-            ({"columns": ["education", "sex"]}, "'sex' is both sensitive and one of the 'columns'"),
+            ({"columns": ["education", "sex"]}, "'sex' is both sensitive and in columns"),
             ({"columns": []}, "must name at least one column"),
             ({"sensitive": []}, "'sensitive' parameter .* at least one column"),
             ({"epsilon": -1}, r"'epsilon' parameter of PrivacyFunnelTransformer .* Got -1 instead"),

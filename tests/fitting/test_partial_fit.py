@@ -296,7 +296,7 @@ class TestCells:
         fitted = streamed(self.settings(), frame, 2)
         for alphabet in ("values", "auto", "cells", TreeCells(max_cells=9)):
             fitted.set_params(alphabet=alphabet)
-            with pytest.raises(ValueError, match="counted by cells .* leave alphabet as it was"):
+            with pytest.raises(ValueError, match="counted by cells .* set alphabet as it was"):
                 fitted.transform(frame)
         fitted.set_params(alphabet=TreeCells(max_cells=12), epsilon=0.2)
         assert fitted.mechanism_.epsilon == 0.2
@@ -319,12 +319,12 @@ def test_a_pickle_holds_counts_and_no_rows(frame):
     pickled = pickle.dumps(fitted)
     assert b"person number" not in pickled
     again = pickle.loads(pickled)
-    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S is not measured"):
+    with pytest.warns(PrivacyLeakWarning, match="name reveal about S is not measured"):
         assert again.summary_.unjudged == ["name"]
     assert again.summary_.status != "PASS"  # what was not judged
     loaded = PrivacyFunnelTransformer.from_json(again.to_json())
     assert loaded.summary_.unjudged == ["name"]
-    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S cannot be judged"):
+    with pytest.warns(PrivacyLeakWarning, match="name reveal about S cannot be judged"):
         _ = fitted.mechanism_
 
 
@@ -435,9 +435,9 @@ def test_batches_that_do_not_fit(frame):
     fitted = funnel().partial_fit(frame)
     with pytest.raises(ValueError, match="X has 2 features, but PrivacyFunnelTransformer is expecting"):  # fmt: skip
         fitted.partial_fit(frame[["sex", "band"]])
-    with pytest.raises(ValueError, match="columns of X differ from those of the first batch"):
+    with pytest.raises(ValueError, match="columns of X, S or the target differ"):
         fitted.partial_fit(frame.rename(columns={"zip": "place"}))
-    with pytest.raises(ValueError, match="columns of S, of the target"):
+    with pytest.raises(ValueError, match=r"differ .* with S in \['other'\]"):
         fitted.partial_fit(frame, sensitive_features=frame["label"].rename("other"))
     assert fitted.n_samples_seen_ == len(frame)
     with pytest.raises(ValueError, match="fitted by fit, or loaded.*Start with partial_fit"):

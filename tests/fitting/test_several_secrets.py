@@ -276,7 +276,7 @@ class TestWarnings:
         one, other = rng.integers(2, size=(2, 4000))
         xor = pd.DataFrame({"one": one, "other": other, "x": one ^ other})
         funnel = PrivacyFunnelTransformer({"one": 0.01, "other": 0.01}, sensitive=["one", "other"])
-        assert said(funnel, xor, "About all sensitive columns together")
+        assert said(funnel, xor, "about all sensitive columns together")
         assert funnel.mechanism_.together.max_leakage > 0.6
         bounded = funnel.set_params(epsilon={**funnel.epsilon, ("one", "other"): 0.05})
         assert fit_quietly(bounded, xor).mechanism_.together.max_leakage <= 0.05 * ROUNDING
@@ -291,7 +291,7 @@ class TestWarnings:
     def test_an_index_is_judged_by_each_secret(self, frame):
         by_race = frame.sort_values("race", ignore_index=True)
         by_race.index = by_race.index.to_numpy() * 2
-        assert said(make(), by_race, "The index of X leaves")
+        assert said(make(), by_race, "The index of X is released")
 
     def test_small_groups_and_single_values(self, frame):
         few = frame[:300].assign(race=["z"] * 2 + ["p"] * 298)

@@ -360,7 +360,7 @@ class TestCertificate:
         with pytest.raises(AttributeError, match="no attribute 'max'"):
             _ = got.max
 
-    @pytest.mark.filterwarnings("ignore:About all sensitive columns together")
+    @pytest.mark.filterwarnings("ignore:More is revealed about all sensitive")
     def test_several_secrets_share_the_risk(self, rows):
         t = (rows["x"] + np.arange(len(rows)) % 3) > 2
         both = rows.assign(t=t)
