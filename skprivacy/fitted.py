@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,8 @@ from .describing import ReleaseSummary
 from .encoding import Alphabet, ValueAlphabet
 from .encoding.alphabets import combine
 from .fidelity import Fidelity, NamedChannel, RawX, fidelity_of_columns
-from .mechanism import Guarantee, Mechanism, named_channel
+from .joint import confidence_of_each
+from .mechanism import Guarantee, Mechanism, named_channel, population_limits
 from .tables.frames import are_made_up
 from .tables.table import ColumnRoles, ColumnType
 
@@ -198,6 +200,10 @@ class Posterior:
     given_y: FloatArray
 
 
+# Minimum number of joints drawn for limits, as in `population_leakage`.
+_DRAWS = 999
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The result of `fit`.
@@ -308,3 +314,21 @@ class Fitted:
             leaking={str(name): leakage for name, leakage in self.leaking.items()}
             | dict({} if self.training is None else self.training.of_index),
         )
+
+    def summary_with_limits(self, confidence: float) -> ReleaseSummary:
+        """Return the summary, with limits for the population that hold all at once.
+
+        A design with a confidence has its own limits.
+        """
+        training, secrets = self.training, self.mechanism.secrets
+        assert training is not None
+        of_each = confidence_of_each(confidence, len(secrets))
+        share = training.effective_rows / training.counts.sum()
+        tables = training.secrets.tables(training.counts)
+        n_draws = max(_DRAWS, math.ceil(1 / (1 - of_each)))
+        limits = {
+            name: population_limits(secret, tables[name] * share, of_each, n_draws=n_draws)
+            for name, secret in secrets.items()
+            if secret.population_limit is None
+        }
+        return self.summary.with_limits(limits)

@@ -22,7 +22,6 @@ from ..mechanism import Evaluation, Leakage, Mechanism, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..report.appendix import FileRecord
-from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
 from .explore import cost_of_rows
 from .messages import face_value_lines, say
@@ -131,7 +130,7 @@ def demo(options: argparse.Namespace) -> None:
 def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
     """Return the text below the table; right : the accuracy of attackers, by what they see."""
     confidence = chosen.confidence
-    lead = summary_of(fitted_of(chosen), USUAL_CONFIDENCE).lead()
+    lead = fitted_of(chosen).summary_with_limits(USUAL_CONFIDENCE).lead()
     option = "" if confidence == USUAL_CONFIDENCE else f" --confidence {confidence or 'none'}"
     return _AFTER.format(
         bins=_BINS,

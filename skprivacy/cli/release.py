@@ -19,14 +19,20 @@ import pandas as pd
 
 from .._messages import UNSAVED, doing, listed, part_of, warn
 from ..describing import ReleaseSummary
-from ..engines.file_tables import PIPE, Source, check_free, has_modes, is_pipe, kind_of, written
+from ..engines.file_tables import (
+    PIPE,
+    Source,
+    check_free,
+    has_modes,
+    is_pipe,
+    kind_of,
+    sha256_of,
+    written,
+)
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
 from ..exceptions import PrivacyLeakWarning
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 from ..releasing.keyed import check_own_column
-from ..report import PrivacyReport
-from ..report.appendix import FileRecord, sha256_of
-from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
 from .inputs import (
     check_needed,
@@ -96,12 +102,12 @@ def read_key(path: str) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Released:
-    """A release, for its report; sample : rows of IN; records : of IN and OUT."""
+    """A release, for its report; sample : rows of IN; records : names and hashes of IN and OUT."""
 
     transformer: PrivacyFunnelTransformer
     sample: pd.DataFrame | None
     n_rows: int
-    records: list[FileRecord]
+    records: list[tuple[str, str | None]]
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -154,11 +160,13 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
             saved.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
             n_rows = release_rows(fitted, settings, source, sink, **keyed)
-        records = []
+        records: list[tuple[str, str | None]] = []
         if options.report:
             hashed = sha256_of(source.input.raw) if options.input_hash else None
-            records = [FileRecord(_file_name(options.source, "input"), hashed)]
-            records += [FileRecord(_file_name(options.target, "output"), sha256_of(out))]
+            records = [
+                (_file_name(options.source, "input"), hashed),
+                (_file_name(options.target, "output"), sha256_of(out)),
+            ]
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
         if options.report and options.force:  # an old report must not seem to be about this one
@@ -194,6 +202,9 @@ def _report_on(
     released: _Released, page: BinaryIO, files: ExitStack, options: argparse.Namespace
 ) -> None:
     """Write the report into its file, and close it."""
+    from ..report import PrivacyReport  # with all that only reports need
+    from ..report.appendix import FileRecord
+
     try:
         with part_of("making the report"):
             report = PrivacyReport.from_estimator(
@@ -201,8 +212,8 @@ def _report_on(
                 released.sample if options.attack else None,
                 purpose=options.purpose,
                 recipient=options.recipient,
-                input_file=released.records[0],
-                output_file=released.records[1],
+                input_file=FileRecord(*released.records[0]),
+                output_file=FileRecord(*released.records[1]),
                 n_rows_out=released.n_rows,
                 notes=_keyed_lines(options.record_ids),
                 with_curve=options.curve,
@@ -346,7 +357,7 @@ def _file_name(path: str, direction: str) -> str:
 def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """Return the result of a release: facts with --json, else lines."""
     transformer = released.transformer
-    summary = summary_of(fitted_of(transformer), USUAL_CONFIDENCE)
+    summary = fitted_of(transformer).summary_with_limits(USUAL_CONFIDENCE)
     copied = [] if transformer.remainder == "drop" else list(transformer.remainder)
     if options.json:
         facts = {

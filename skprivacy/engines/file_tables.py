@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import hashlib
 import os
 import secrets
 import shutil
@@ -312,3 +313,9 @@ class Sink(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Write rows that are still in memory."""
+
+
+def sha256_of(file: Any) -> str:
+    """Return the fingerprint of all bytes of a file that can be rewound."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()

@@ -116,9 +116,9 @@ class Settings:
 
     def column_weights(self, names: Sequence[Any]) -> list[float]:
         """Return the weights of the columns of X in the distances of symbols."""
-        is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
-        distances: Any = self.utility if is_given else Distortion("auto")
-        return distances.weights_of(list(names), self.owner)
+        if isinstance(self.utility, Distortion) and self.utility.is_automatic:
+            return self.utility.weights_of(list(names), self.owner)
+        return [1.0] * len(names)
 
     @property
     def person(self) -> Any:

@@ -1,7 +1,7 @@
 """The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they reveal about S."""
 
-from .lift_polytopes import LiftPolytopes
-from .outer_polytope import OuterPolytope, SlabEpigraph, TooManyVerticesError, slab_vertices
+from .lift_polytopes import LiftPolytopes, slab_vertices
+from .outer_polytope import OuterPolytope, SlabEpigraph, TooManyVerticesError
 from .points import Points, Rows, normalised
 
 __all__ = [

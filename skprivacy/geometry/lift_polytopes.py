@@ -364,3 +364,21 @@ def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
         raise SolverError(f"cdd could not enumerate the vertices: {error}.") from error
     points = np.array(generators, dtype=float).reshape(-1, 1 + n)
     return _on_simplex(points[points[:, 0] == 1, 1:])
+
+
+# Where P(S|X) has rank 2, W tells one number t . W about S, and vertices are pairs of symbols.
+
+
+def slab_vertices(t: FloatArray, low: float, high: float) -> Points:
+    """Return the vertices of ``{W in the simplex: low <= t . W <= high}``."""
+    inside = np.flatnonzero((t >= low) & (t <= high))
+    units = Points(inside[:, None], np.ones((len(inside), 1)))
+    return Points.concatenate([units, *(pairs_at(t, at) for at in dict.fromkeys([low, high]))])
+
+
+def pairs_at(t: FloatArray, level: float) -> Points:
+    """Return the points where edges of the simplex cross ``t . W = level``."""
+    small, large = np.flatnonzero(t < level), np.flatnonzero(t > level)
+    small, large = np.repeat(small, len(large)), np.tile(large, len(small))
+    weight = (level - t[small]) / (t[large] - t[small])
+    return Points(np.stack([small, large], axis=1), np.stack([1 - weight, weight], axis=1))

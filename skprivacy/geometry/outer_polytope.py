@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from .._numerics import TINY
 from .._typing import FloatArray, IntArray
+from .lift_polytopes import pairs_at
 from .points import GrowingTable, Points
 
 # Returns (n, k) traits of new vertices, from their points and their deviations.
@@ -379,21 +380,6 @@ def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray
 
 
 # P(S|X) of rank 2: all vertices are pairs of symbols, per output and on average. ----------------
-
-
-def slab_vertices(t: FloatArray, low: float, high: float) -> Points:
-    """Return the vertices of ``{W in the simplex: low <= t . W <= high}``."""
-    inside = np.flatnonzero((t >= low) & (t <= high))
-    units = Points(inside[:, None], np.ones((len(inside), 1)))
-    return Points.concatenate([units, *(pairs_at(t, at) for at in dict.fromkeys([low, high]))])
-
-
-def pairs_at(t: FloatArray, level: float) -> Points:
-    """Return the points where edges of the simplex cross ``t . W = level``."""
-    small, large = np.flatnonzero(t < level), np.flatnonzero(t > level)
-    small, large = np.repeat(small, len(large)), np.tile(large, len(small))
-    weight = (level - t[small]) / (t[large] - t[small])
-    return Points(np.stack([small, large], axis=1), np.stack([1 - weight, weight], axis=1))
 
 
 class SlabEpigraph:

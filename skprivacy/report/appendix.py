@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from ..cells import Cells
 from ..describing import ReleaseSummary, SecretSummary
 from ..describing.face_value import DOES_NOT_APPLY
 from ..describing.numbers import limit
+from ..engines.file_tables import sha256_of
 from ..fitting.parameters import Settings
 from ..measures import SCOPES, Measure, every_measure
 from ..measures.measure import leakage_in, output_values
@@ -137,12 +137,6 @@ class Handover:
             ["For the files above, this purpose and this recipient. Fill in blanks by hand."],
             [facts("Release, purpose and recipient", texts), Table("Names and signatures", lines)],
         )
-
-
-def sha256_of(file: Any) -> str:
-    """Return the fingerprint of all bytes of a file that can be rewound."""
-    file.seek(0)
-    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _name(file: FileRecord | None) -> str:

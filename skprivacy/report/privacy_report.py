@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +14,6 @@ from ..describing.verdict import CAUTION, PASS
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.parameters import Settings
-from ..joint import confidence_of_each
-from ..mechanism import population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .appendix import WORDS, FileRecord, Handover, for_specialists, pictures, recipe
@@ -97,10 +94,6 @@ def sections_of(
         recipe(mechanism.epsilon, settings),
     ]
     return f"Privacy report: {summary.x_name()} released, {protected} protected", sections
-
-
-# Minimum number of joints drawn for limits, as in `population_leakage`.
-_DRAWS = 999
 
 
 class PrivacyReport:
@@ -201,7 +194,7 @@ class PrivacyReport:
         handover = Handover(*files, n_rows_out, purpose, recipient)
         handover.check(name)
         check_real(name, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
-        summary = summary_of(fitted, confidence)
+        summary = fitted.summary_with_limits(confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
@@ -251,22 +244,3 @@ class PrivacyReport:
         '<!DOCTYPE html>'
         """
         Path(path).write_bytes(self.to_html().encode())  # the same on every system
-
-
-def summary_of(fitted: Fitted, confidence: float) -> ReleaseSummary:
-    """Return the summary of a release, with limits for the population that hold all at once.
-
-    A design with a confidence has its own limits.
-    """
-    training, secrets = fitted.training, fitted.mechanism.secrets
-    assert training is not None
-    of_each = confidence_of_each(confidence, len(secrets))
-    share = training.effective_rows / training.counts.sum()
-    tables = training.secrets.tables(training.counts)
-    n_draws = max(_DRAWS, math.ceil(1 / (1 - of_each)))
-    limits = {
-        name: population_limits(secret, tables[name] * share, of_each, n_draws=n_draws)
-        for name, secret in secrets.items()
-        if secret.population_limit is None
-    }
-    return fitted.summary.with_limits(limits)

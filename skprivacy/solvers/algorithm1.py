@@ -4,80 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .._validation import check_choice, check_integer, check_real, message
-from ..geometry import LiftPolytopes, Points, normalised
+from ..geometry import Points
 from ..geometry.lift_polytopes import Engine
-from ..measures.measure import leakage_in
-from .leakage_function import SegmentLeakage
-from .linear_program import Excess, MixtureProgram
+from .leakage_function import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
+from .linear_program import MixtureProgram
 from .solver import DesignTask, Solution, Solver
-
-DEFAULT_MAX_BASES = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The lift polytopes of a joint and the leakage of their vertices, for all epsilons."""
-
-    task: DesignTask
-    max_bases: int
-    engine: Engine = "parametric"
-
-    @cached_property
-    def polytopes(self) -> LiftPolytopes:
-        """The polytopes of bounded lifts."""
-        return LiftPolytopes(self.task.joint.deviations, self.max_bases, self.engine)
-
-    @cached_property
-    def leakage(self) -> SegmentLeakage:
-        """The leakage of the vertices, for all bounds on lifts."""
-        return SegmentLeakage(self.polytopes.segments, self.task.joint, self.task.measure)
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on deviations that imply the budget, known or computed from the data."""
-        bounds = self.task.measure.implied_deviations(epsilon)
-        return (-1.0, self.leakage.largest_safe_excess(epsilon)) if bounds is None else bounds
-
-    def vertices(self, epsilon: float) -> Points:
-        """Return the vertices of the polytope that implies the budget: steps 1 and 2."""
-        return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
-
-    def within(self, points: Points, epsilon: float) -> Points:
-        """Return the points whose computed leakage is within the budget."""
-        joint, measure = self.task.joint, self.task.measure
-        leakage = measure.leakage(joint.sensitive_posterior(points), joint.p_s)
-        return points[leakage <= measure.budget(epsilon, share=0.5)]
-
-
-def all_candidates(candidates: Candidates, epsilon: float) -> Points:
-    """Return both ends of the part of each segment of vertices that is within the budget.
-
-    The points between are mixtures of these two, and have no larger u, because u is convex.
-    """
-    index, first, last = candidates.leakage.within(epsilon)
-    points = candidates.leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
-    return candidates.within(points, epsilon)
-
-
-def excess_over(task: DesignTask, epsilon: float) -> Excess:
-    """Return a function that returns by how much a channel exceeds a budget."""
-    joint, measure = task.joint, task.measure
-    p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
-
-    def excess(channel: FloatArray) -> float:
-        p_sy = p_sx @ normalised(channel)
-        p_y = p_sy.sum(axis=0)
-        values = measure.value((p_sy / p_y).T, p_s)
-        leakage = leakage_in(task.scope, measure, values, p_y)
-        return leakage - budget if budget < np.inf else 0.0
-
-    return excess
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,13 @@ from ..geometry import Points, normalised, slab_vertices
 from ..geometry.lift_polytopes import count_bases
 from ..measures.measure import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
-from .algorithm1 import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
-from .leakage_function import LeakageFunction
+from .leakage_function import (
+    DEFAULT_MAX_BASES,
+    Candidates,
+    LeakageFunction,
+    all_candidates,
+    excess_over,
+)
 from .linear_program import Columns, MixtureProgram, Offers, Program
 from .solver import DesignTask, Solution
 

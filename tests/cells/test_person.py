@@ -162,7 +162,7 @@ class TestTheColumn:
 
     def test_reports_do_not_name_people(self, fitted):
         report = quiet(PrivacyReport.from_estimator, fitted, TABLE)
-        assert "a and b" in str(report)
+        assert "a, b, c and d released" in str(report)
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -9,7 +9,6 @@ from skprivacy import LeakageDisplay
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.metrics import population_leakage
 from skprivacy.repetition import repeated_release_leakage
-from skprivacy.report.privacy_report import summary_of
 
 mpl.use("agg")
 
@@ -69,5 +68,5 @@ def test_tables_for_several_secrets(several):
 
 
 def test_limits_of_a_report_share_the_risk_as_designs_do(several):
-    summary = summary_of(fitted_of(several), 0.9)
+    summary = fitted_of(several).summary_with_limits(0.9)
     assert [each.limits.confidence for each in summary.secrets.values()] == [0.95, 0.95]

@@ -24,7 +24,7 @@ from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
 from skprivacy.measures import L1, AlphaLift, Chi2, Lip
 from skprivacy.solvers import Algorithm1Solver, DesignTask, LiftPolytopeSolver
-from skprivacy.solvers.algorithm1 import Candidates
+from skprivacy.solvers.leakage_function import Candidates
 from skprivacy.solvers.linear_program import MixtureProgram
 from skprivacy.utilities import MutualInformation
 
