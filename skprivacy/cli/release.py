@@ -372,9 +372,10 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
             "record_ids": options.record_ids,
         }
         return facts if options.output == "label" else {**facts, "fidelity": None}, []
-    lead = summary.lead()
+    lead, sure = summary.lead(), transformer.confidence or "none"
     lines = [
-        f"{options.target}: {released.n_rows:,} rows; {_treatments(summary, copied)}.",
+        f"{options.target}: {released.n_rows:,} rows; {_treatments(summary, copied)} "
+        f"(--utility {summary.mechanism.objective.name}, --confidence {sure}).",
         lead,
         *(text for text in summary.sentences(options.show_groups)[1:-1] if text not in lead),
         *_keyed_lines(options.record_ids),
