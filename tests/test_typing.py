@@ -29,7 +29,12 @@ from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint, load_diabetes_patients
 from skprivacy.files import fit_file, transform_file
-from skprivacy.metrics import l1_leakage, neg_leakage_scorer, population_leakage
+from skprivacy.metrics import (
+    leakage,
+    leakage_per_output,
+    neg_leakage_scorer,
+    population_leakage,
+)
 
 
 class Hellinger(Measure):
@@ -63,8 +68,8 @@ PrivacyUtilityDisplay.from_path({"optimal": path}, chosen=0.1)
 table: pd.DataFrame = compare_mechanisms(joint, (0.1, 1), [OptimalSolver(tol=1e-3), "watchdog"])
 enough = mechanism_for_utility(np.array(joint), 0.9, measure=KL(), utility=Target([[1, 0, 1], [0, 1, 1]]))
 limit: float = population_leakage(enough, n_samples=100).max_leakage
-average: float = l1_leakage(["a", "b"], pd.Series([0, 1]))
-each: pd.Series = l1_leakage(pl.Series(["a", "b"]), pl.DataFrame({"y": [0, 1]}), per_output=True)
+average: float = leakage(["a", "b"], pd.Series([0, 1]))
+each: pd.Series = leakage_per_output(pl.Series(["a", "b"]), pl.DataFrame({"y": [0, 1]}))
 score: float = neg_leakage_scorer("l1", scope="average")(None, None)
 bands: pd.DataFrame = load_diabetes_bands(n_bands=3)
 heaviest: float = load_diabetes_patients()["bmi"].max()
@@ -88,7 +93,7 @@ from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy import PrivacyReports  # attr-defined
 from skprivacy.files import fit_file, transform_file
-from skprivacy.metrics import l1_leakage, leakage
+from skprivacy.metrics import leakage
 
 design_mechanism([[1, 2], [2, 1]], 0.1, scope="per_row")  # call-overload
 design_mechanism([[1, 2], [2, 1]], "0.1")  # call-overload
@@ -99,7 +104,7 @@ mechanism.leakage_in("worst")  # arg-type
 mechanism.p_sx.sum()  # union-attr
 OptimalSolver(start="algorithm2")  # arg-type
 leakage([0, 1], [0, 1], scope="per_row")  # arg-type
-name: str = l1_leakage([0, 1], [0, 1])  # assignment
+name: str = leakage([0, 1], [0, 1])  # assignment
 Mechanism.from_json(mechanism.to_json(), measure="kl")  # arg-type
 PrivacyFunnelTransformer(output="labels")  # arg-type
 PrivacyFunnelTransformer(sensitive=0.5)  # arg-type

@@ -6,7 +6,7 @@ column that is independent of S seems to leak: `leakage_report` shows by how muc
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import pandas as pd
 from .._typing import ColumnsLike, FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
 from ..fitting.fitted_estimator import fitted_of
-from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure, lift
+from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure
 from ..measures.measure import leakage_in, output_values
 from ..mechanism import Leakage, Mechanism, PopulationLeakage, one_secret, population_limits
 from ..tables.frames import CrossTable, observed
@@ -38,7 +38,10 @@ _SCOPES: dict[Scope, str] = {"average": "average", "per_output": "worst_output"}
 def leakage(
     s: ColumnsLike, y: ColumnsLike, *, measure: str | Measure = "kl", scope: Scope = "per_output"
 ) -> float:
-    """Return the leakage of y about s by any measure, on its epsilon scale.
+    """Return the leakage of y about s, on the epsilon scale of a measure.
+
+    On average, kl is the mutual information, half of l1 the total variation, and max_lift the
+    maximal leakage.
 
     Parameters
     ----------
@@ -61,165 +64,40 @@ def leakage(
     """
     measure = get_measure(measure, "leakage")
     check_scope("leakage", scope, measure)
-    return _in_scope(observed(s, y, "leakage"), measure, scope)
+    sample = observed(s, y, "leakage")
+    return leakage_in(scope, measure, _values(sample, measure), sample.p_y)
 
 
-@overload
-def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
-@overload
-def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
-    """Return the largest P(s|y) / P(s): how much likelier a value of S can become.
-
-    Parameters
-    ----------
-    s, y : array-like or frame of n_samples rows
-        As in `leakage`.
-    per_output : bool, default=False
-        Whether to return a Series with the largest lift of each value of y.
-
-    Examples
-    --------
-    >>> from skprivacy.metrics import largest_lift
-    >>> largest_lift(["a", "a", "b", "b"], [0, 0, 0, 1])
-    2.0
-    """
-    sample = observed(s, y, "largest_lift")
-    lifts = lift(sample.posteriors, sample.prior).max(axis=1)
-    return pd.Series(lifts, sample.y_values) if per_output else float(lifts.max())
-
-
-@overload
-def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
-@overload
-def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
-    """Return the l1 distance of P(S|y) from P(S), on average over y.
+def leakage_per_output(
+    s: ColumnsLike, y: ColumnsLike, *, measure: str | Measure = "kl"
+) -> pd.Series:
+    """Return the leakage of each value of y about s, on the epsilon scale of a measure.
 
     Parameters
     ----------
     s, y : array-like or frame of n_samples rows
         As in `leakage`.
-    per_output : bool, default=False
-        Whether to return a Series with that of each value of y.
+    measure : str or Measure, default="kl"
+        As in `design_mechanism`.
+
+    Returns
+    -------
+    Series
+        Its index holds the values of y.
 
     Examples
     --------
-    >>> from skprivacy.metrics import l1_leakage
-    >>> l1_leakage(["a", "a", "b", "b"], [0, 1, 0, 1])
-    0.0
+    >>> import numpy as np
+    >>> from skprivacy.metrics import leakage_per_output
+    >>> lifts = np.exp(leakage_per_output(list("aabb"), [0, 0, 0, 1], measure="max_lift"))
+    >>> lifts.round(3).tolist()
+    [1.333, 2.0]
     """
-    return _average_or_each(observed(s, y, "l1_leakage"), L1(), per_output)
-
-
-@overload
-def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
-@overload
-def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
-    """Return the square root of the chi-squared divergence of P(S|y) from P(S), averaged over y.
-
-    Parameters
-    ----------
-    s, y : array-like or frame of n_samples rows
-        As in `leakage`.
-    per_output : bool, default=False
-        Whether to return a Series with that of each value of y.
-
-    Examples
-    --------
-    >>> from skprivacy.metrics import chi2_leakage
-    >>> chi2_leakage(["a", "a", "b", "b"], [0, 0, 1, 1])
-    1.0
-    """
-    return _average_or_each(observed(s, y, "chi2_leakage"), Chi2(), per_output)
-
-
-@overload
-def alpha_lift_leakage(
-    s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[False] = ...
-) -> float: ...
-@overload
-def alpha_lift_leakage(
-    s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[True]
-) -> pd.Series: ...
-def alpha_lift_leakage(
-    s: ColumnsLike, y: ColumnsLike, *, alpha: float = 2.0, per_output: bool = False
-) -> float | pd.Series:
-    """Return the logarithm of the alpha-norm of the lift, averaged over y.
-
-    Parameters
-    ----------
-    s, y : array-like or frame of n_samples rows
-        As in `leakage`.
-    alpha : float, default=2
-        As in `AlphaLift`.
-    per_output : bool, default=False
-        Whether to return a Series with that of each value of y.
-
-    Examples
-    --------
-    >>> from skprivacy.metrics import alpha_lift_leakage
-    >>> round(alpha_lift_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
-    0.3466
-    """
-    return _average_or_each(observed(s, y, "alpha_lift_leakage"), AlphaLift(alpha), per_output)
-
-
-@overload
-def total_variation(
-    s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...
-) -> float: ...
-@overload
-def total_variation(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def total_variation(
-    s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
-) -> float | pd.Series:
-    """Return the total variation between P(S|y) and P(S), on average over y: half of l1.
-
-    No attacker who sees y can gain more than this over guessing S blindly.
-
-    Parameters
-    ----------
-    s, y : array-like or frame of n_samples rows
-        As in `leakage`.
-    per_output : bool, default=False
-        Whether to return a Series with that of each value of y.
-
-    Examples
-    --------
-    >>> from skprivacy.metrics import total_variation
-    >>> total_variation(["a", "a", "b", "b"], [0, 0, 1, 1])
-    0.5
-    """
-    return _average_or_each(observed(s, y, "total_variation"), L1(), per_output) / 2
-
-
-@overload
-def maximal_leakage(
-    s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...
-) -> float: ...
-@overload
-def maximal_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def maximal_leakage(
-    s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
-) -> float | pd.Series:
-    """Return maximal leakage in nats: the logarithm of the average over y of the largest lift.
-
-    Parameters
-    ----------
-    s, y : array-like or frame of n_samples rows
-        As in `leakage`.
-    per_output : bool, default=False
-        Whether to return a Series with the pointwise maximal leakage of each value of y.
-
-    Examples
-    --------
-    >>> from skprivacy.metrics import maximal_leakage
-    >>> round(maximal_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
-    0.6931
-    """
-    return _average_or_each(observed(s, y, "maximal_leakage"), MaxLift(), per_output)
+    measure, sample = (
+        get_measure(measure, "leakage_per_output"),
+        observed(s, y, "leakage_per_output"),
+    )
+    return pd.Series(measure.inverse(_values(sample, measure)), sample.y_values)
 
 
 def leakage_report(
@@ -299,16 +177,6 @@ def _every_figure(sample: CrossTable) -> FloatArray:
 def _values(sample: CrossTable, measure: Measure) -> FloatArray:
     """Return the measure of each value of y, without the values of S that never occur."""
     return output_values(measure, sample.posteriors, sample.prior)
-
-
-def _in_scope(sample: CrossTable, measure: Measure, scope: Scope) -> float:
-    return leakage_in(scope, measure, _values(sample, measure), sample.p_y)
-
-
-def _average_or_each(sample: CrossTable, measure: Measure, per_output: bool) -> float | pd.Series:
-    if per_output:
-        return pd.Series(measure.inverse(_values(sample, measure)), sample.y_values)
-    return _in_scope(sample, measure, "average")
 
 
 def population_leakage(
