@@ -155,7 +155,6 @@ _TOO_FEW_ROWS = Message.of(
 )
 
 
-@one_thread
 def design_mechanism(
     p_sx: AnyTable,
     epsilon: float | Budgets,
@@ -251,6 +250,7 @@ def design_mechanism(
     return design_task(task, budgets, owner, solver, solver_options)
 
 
+@one_thread
 def design_task(
     task: DesignTask,
     budgets: Budgets,

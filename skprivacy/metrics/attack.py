@@ -74,7 +74,6 @@ Splits: TypeAlias = int | BaseCrossValidator | BaseShuffleSplit | Iterable[Any]
 
 # Histogram gradient boosting takes up to 255 categories.
 _MOST_CATEGORIES = 255
-_MANY_ROWS = 20_000
 
 # With at least this many rows, in all and in the smallest group, boosting stops early by the loss
 # on a tenth of them: it guesses better, and takes a fraction of the time.
@@ -210,8 +209,8 @@ def _attacks(
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
     rows: list[dict[str, Any]] = []
-    # On few rows, threads that wait for each other on a busy machine cost more than they gain.
-    with threadpool_limits(1 if len(target) < _MANY_ROWS else None):
+    # On a busy machine, threads that wait for each other cost far more than they gain.
+    with threadpool_limits(1):
         for view, columns in views.items():
             table, is_category = _encoded(columns)
             for name, classifier in attackers.items():

@@ -1,12 +1,16 @@
-"""Designs use one thread of linear algebra, and leave the others as they were."""
+"""Designs and attackers use one thread, and leave the others as they were."""
 
 from threading import Thread
 
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from skprivacy import PrivacyFunnelTransformer, audit, design_mechanism
+from skprivacy import design as designs
 from skprivacy._numerics import one_thread
+from skprivacy.metrics.attack import BayesTable
 
 
 def n_threads():
@@ -39,3 +43,40 @@ def test_it_holds_until_the_last_is_done(two_threads):
 
     assert longer() == {1}
     assert n_threads() == two_threads
+
+
+JOINT = np.array([[20, 10, 10], [10, 20, 30]])
+ROWS = pd.DataFrame(np.repeat(np.argwhere(JOINT), JOINT.ravel(), axis=0), columns=["s", "x"])
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda: design_mechanism(JOINT, 0.02),
+        lambda: PrivacyFunnelTransformer(0.02, sensitive="s", confidence=None).fit(ROWS),
+    ],
+    ids=["design_mechanism", "fit"],
+)
+def test_every_design_has_it(two_threads, monkeypatch, design):
+    seen, judge = [], designs.judge_and_repair
+
+    def watched(*given, **options):
+        seen.append(n_threads())
+        return judge(*given, **options)
+
+    monkeypatch.setattr(designs, "judge_and_repair", watched)
+    design()
+    assert seen == [{1}]
+
+
+def test_attackers_have_one_of_any_kind():
+    class Watching(BayesTable):
+        def fit(self, X, y):
+            seen.update(each["num_threads"] for each in threadpool_info())
+            return super().fit(X, y)
+
+    seen = set()
+    with threadpool_limits(2):
+        many = pd.concat([ROWS] * 300)
+        audit(many[["x"]], many["s"], attacker=Watching())
+    assert seen == {1}
