@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import PchipInterpolator
 
 from ._messages import InPython, Message, Setting, doing
 from ._numerics import one_thread
@@ -191,8 +192,10 @@ def mechanism_for_utility(
         return below.mechanism
     if above.factor == np.inf:
         below, above = _finite(design, below, above, needed)
-    is_rough = confidence is not None and above.factor < np.inf
-    return (_rough_search if is_rough else _search)(design, below, above, needed).mechanism
+    if above.factor == np.inf:
+        return above.mechanism
+    search = _search if confidence is None else _rough_search
+    return search(design, below, above, needed).mechanism
 
 
 def _checked_proportions(
@@ -407,21 +410,61 @@ def _rough_search(design: _Design, below: _Scaled, above: _Scaled, needed: float
 
 def _search(design: _Design, below: _Scaled, above: _Scaled, needed: float) -> _Scaled:
     """Return the design with the smallest budgets between two that has the needed utility."""
-    bisect = False
-    while (
-        np.isfinite(above.factor)
-        and (width := above.factor - below.factor) > _RTOL * above.factor + _ATOL
-    ):
-        share = 0.5
-        if not bisect:
-            # A chord of a concave function is below it: its crossing is not too small.
-            gain = above.utility - below.utility
-            share = np.clip((needed - below.utility) / gain, 0.02, 0.98)
-        middle = design(below.factor + share * width)
-        if middle.utility >= needed - UTILITY_ROUNDING:
-            above = middle
-        else:
-            below = middle
-        # A chord alone may approach from one side only, in ever smaller steps.
-        bisect = above.factor - below.factor > 0.5 * width
-    return above
+    designs = {above.factor: above}
+
+    def utility_of(factor: float) -> float:
+        designs[factor] = design(factor)
+        return designs[factor].utility
+
+    utilities, tried, far = {above.factor: above.utility}, above.factor, _FAR
+    if below.factor > 0:  # columns are published beside
+        utilities[below.factor] = below.utility
+    while min(utilities.values()) >= needed - UTILITY_ROUNDING and tried > _ATOL:
+        tried, far = tried / far, far * _FAR
+        utilities[tried] = utility_of(tried)
+    return designs[smallest_on_curve(utility_of, needed, utilities, 1 + _RTOL)]
+
+
+def smallest_on_curve(
+    utility_of: _UtilityOf, needed: float, utilities: dict[float, float], factor: float
+) -> float:
+    """Return the smallest argument with the needed utility, up to a factor, if utility is smooth.
+
+    Designs with a confidence jump about too much for this: their search uses `_smallest`.
+
+    utilities : of arguments tried so far, of which some have the needed utility.
+    """
+    step, n_slow, guess = factor**0.9, 0, 0.0
+    low, high = _around(utilities, needed)
+    while (width := high / low) > factor:
+        before, guess = guess, _interpolated(utilities, needed)
+        # Guesses tend to be on one side: try one that is off by what the last was off, towards the
+        # end that is farther away.
+        error = abs(np.log(guess / (before or guess)))
+        middle = np.sqrt(low * high)
+        tried = middle if n_slow > 1 else guess * np.exp(error if guess < middle else -error)
+        # Not closer to an end than the step that ends the search if the answer is in between.
+        tried = float(np.clip(tried, low * step, high / step))
+        utilities[tried] = utility_of(tried)
+        low, high = _around(utilities, needed)
+        n_slow = n_slow + 1 if high / low > np.sqrt(width) else 0
+    return high
+
+
+def _around(utilities: Mapping[float, float], needed: float) -> tuple[float, float]:
+    """Return the smallest argument with the needed utility, and the one before it."""
+    enough = [x for x, utility in utilities.items() if utility >= needed - UTILITY_ROUNDING]
+    return max((x for x in utilities if x < min(enough)), default=min(enough)), min(enough)
+
+
+def _interpolated(utilities: Mapping[float, float], needed: float) -> float:
+    """Return where a smooth increasing curve through all utilities is as needed.
+
+    Utility is about linear in the logarithm of the argument.
+    """
+    arguments = sorted(utilities)
+    # Designs fall short of the optimum by the tolerance of the solver: not all are in order.
+    increasing = np.maximum.accumulate([max(0.0, utilities[x]) for x in arguments])
+    curve = PchipInterpolator(np.log(arguments), increasing)
+    found = curve.solve(needed, extrapolate=False)
+    return float(np.exp(found[0])) if len(found) else arguments[-1]  # of the largest, by rounding
