@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from skprivacy.engines.csv_files import BLOCK_BYTES
+from skprivacy.engines.csv_text import BLOCK_BYTES
 
 EDUCATION = ["Preschool", "HS-grad", "Some-college", "Bachelors", "Masters", "Doctorate"]
 OCCUPATION = ["Adm-clerical", "Craft-repair", "Exec-managerial", "Other-service", "Sales", "Tech"]

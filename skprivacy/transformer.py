@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
 from .encoding import DEFAULT_BINS
-from .engines import LazyTable, any_table
+from .engines.lazy_frames import LazyTable, any_table
 from .fitting.counted_tables import Batches, inputs_of
 from .fitting.fitted_estimator import (
     FittedEstimator,

@@ -18,7 +18,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_closed = sys.stdout is None
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     options = parser().parse_args(arguments)
-    # This imports the library, which takes seconds; help does not wait for it.
     from .messages import run
 
     return run(options, is_closed)

@@ -181,7 +181,7 @@ _COMMANDS = {
         _APPLY,
     ),
     "key": _Command(
-        "release:key",
+        "keys:key",
         "make a secret key, with which a row gets the same values in every release",
         "FILE [--json]",
         [options.KEY],

@@ -26,7 +26,8 @@ from ..metrics import audit
 from ..metrics.attack import attack_notes
 from ..population.certificate import LeakageBounds
 from ..transformer import PrivacyFunnelTransformer
-from .inputs import check_needed, found_in, not_there, secret_keys, source_of
+from .checks import check_needed, columns_of_in, secret_keys
+from .inputs import source_of
 from .messages import say
 
 
@@ -36,7 +37,7 @@ def audit_file(options: argparse.Namespace) -> None:
         secrets: Any = 1.0  # a budget, which is not used, for all columns jointly
         if options.secrets is not None:
             secrets = secret_keys("--secrets", dict.fromkeys(options.secrets, 1.0), options)
-        columns = _columns_of_in(options, source.names)
+        columns = columns_of_in(options, source.names)
         limit = most_rows(len(source.names))  # for both files, to sample the same rows
         rows, n_rows = sample_source(source, limit)
     views: dict[str, Any]
@@ -57,24 +58,6 @@ def audit_file(options: argparse.Namespace) -> None:
         attacks.append({"secret": name, "attacks": table.to_dict("records"), "notes": notes})
         lines += ["", *_audit_lines(table, name, len(rows))]
     say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines[1:])
-
-
-def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:
-    """Return the columns of IN to attack, or None for a file; there : all columns of IN."""
-    named = options.released.split(",")
-    unknown = [name for name in named if name not in there]
-    if not unknown:
-        columns = list(dict.fromkeys([*named, *options.beside]))
-        if shared := [name for name in columns if name in options.sensitive]:
-            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
-        return columns
-    if not Path(options.released).exists():
-        n_found = found_in(options, [*named, *options.sensitive], there)
-        raise ValueError(
-            f"--released {options.released} is no file, and names the column {unknown[0]!r}, "
-            f"which {not_there(options, unknown[0], there, n_found=n_found)}"
-        )
-    return None
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:

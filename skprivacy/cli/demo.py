@@ -13,6 +13,7 @@ import pandas as pd
 from .._messages import aligned, part_of
 from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
+from ..describing.face_value import face_value_lines
 from ..describing.numbers import limit, percent, rounded_up
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
@@ -24,7 +25,7 @@ from ..report import PrivacyReport
 from ..report.appendix import FileRecord
 from ..transformer import PrivacyFunnelTransformer
 from .explore import cost_of_rows
-from .messages import face_value_lines, say
+from .messages import say
 from .values import USUAL_CONFIDENCE
 
 # 442 rows are few: three bins per column leave about fifty rows for each pair of bins, and much

@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows
 from ..describing import ReleaseSummary
 from ..describing.numbers import limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
-from ..engines.file_tables import check_free, written
+from ..engines.file_tables import written
 from ..engines.files import count_source
 from ..fitted import Secrets
 from ..fitting.fitted_estimator import settings_of
@@ -35,7 +34,8 @@ from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..population.limits import limit_unchanged
 from ..utilities import NO_UTILITY, get_utility
-from .inputs import counting_options, is_same, secret_keys, source_of, transformer_for
+from .checks import secret_keys
+from .inputs import counting_options, source_of, transformer_for
 from .messages import as_option, budgets_of, by_key, given, key_of, say, say_now
 from .values import KEPT_UTILITY
 
@@ -135,7 +135,6 @@ def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
 # Budgets are a factor times proportions; a single secret has the key None and the proportion 1.
 
 
-_PICTURES = {".png", ".svg", ".pdf"}
 # Margins above the leakage of columns beside: for rounding, and for limits, which are random.
 _ROUNDING, _LIMIT_MARGIN = 1e-12, 0.05
 # The width of a column of a curve, printed before all figures are known: 1.234e-05.
@@ -243,7 +242,6 @@ class _Table:
 
 def curve(options: argparse.Namespace) -> None:
     """Show the utility that each budget keeps."""
-    suffix = None if options.out is None else _suffix_of_out(options)
     found = _counted(options, options.epsilons or ())
     if options.out is None:
         say_now(options, found.about_cells())
@@ -254,30 +252,14 @@ def curve(options: argparse.Namespace) -> None:
     with on_each_result(rows.print) if options.out is None else nullcontext():
         path = privacy_utility_path(given(found.tables), budgets, **found.design)
     table = pd.DataFrame([_figures(found.summary(mechanism)) for mechanism in path])
-    if suffix is not None:
+    if options.out is not None:
+        suffix = Path(options.out).suffix.lower()
         with written(options.out, options.force) as file:
             csv = table.to_csv(index=False, lineterminator="\n").encode()
             file.write(csv if suffix == ".csv" else _picture(path, suffix))
     facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
     lines = [*found.about_cells(), f"Wrote {options.out}."] if options.out else []
     say(options, facts, lines)
-
-
-def _suffix_of_out(options: argparse.Namespace) -> str:
-    """Return the suffix of the output file, checked before any work is done."""
-    check_free(options.out, options.force)
-    if is_same(options.out, options.source):
-        raise ValueError(f"{options.out} is the table itself: name another file.")
-    if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
-        raise ValueError(
-            f"{options.out}: a curve can be a .csv, .png, .svg or .pdf file, not {suffix!r}."
-        )
-    if suffix in _PICTURES and not find_spec("matplotlib"):
-        raise ValueError(
-            f'{options.out}: pictures need matplotlib: run pip install ".[plot]" in a clone, or '
-            f"write a .csv."
-        )
-    return suffix
 
 
 def _figures(summary: ReleaseSummary) -> dict[str, Any]:
@@ -384,17 +366,6 @@ def _explained(summary: ReleaseSummary) -> list[str]:
 
 def choose(options: argparse.Namespace) -> None:
     """Find the smallest budget that keeps enough, or the largest that moves no group too far."""
-    if options.max_factor is not None and options.max_shift is None:
-        raise ValueError("--max-factor needs --max-shift: it limits the same shifts, as a factor.")
-    if options.max_shift is not None and options.scope == "average":
-        raise ValueError(
-            "--max-shift needs --scope per_output: a budget on average bounds no single value."
-        )
-    if options.max_shift is not None and len(options.proportions or ()) > 1:
-        raise ValueError(
-            "--max-shift finds a budget for one secret: leave out --proportions, and run it for "
-            "each column of --sensitive."
-        )
     found = _counted(options)
     if options.max_shift is None:
         needed, asked = _needed(found, options)

@@ -28,15 +28,11 @@ from .._messages import (
     Owner,
     Parameter,
     Setting,
-    aligned,
     message_of,
     watched,
 )
-from ..describing.face_value import compared_values, listed_swaps, never_released, rows_unchanged
-from ..describing.numbers import limit
-from ..describing.summary import plain
 from ..engines.file_tables import PIPE, is_pipe
-from ..fidelity import Fidelity
+from .checks import check
 
 # Seconds between two updates of the progress line on a terminal.
 LOOK = 0.25
@@ -199,6 +195,7 @@ def by_key(budgets: Any) -> Any:
 
 def as_option(budgets: Any) -> str:
     """Return budgets as --epsilon takes them, rounded up so that they keep no less utility."""
+    from ..describing.numbers import limit
 
     def text(budget: float) -> str:
         return "inf" if math.isinf(budget) else limit(budget)
@@ -254,6 +251,8 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
     Lines go to standard error if standard output carries the table.
     """
     if options.json:
+        from ..describing.summary import plain
+
         clear_progress()
         print(json.dumps(plain({**facts, "warnings": options.warnings}), indent=2))
         return
@@ -280,20 +279,6 @@ def while_somebody_reads() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def face_value_lines(fidelity: Fidelity) -> list[str]:
-    """Return lines on how close released values are to the true ones."""
-    cells = compared_values(fidelity)
-    rows = [("column", *cells.columns), *cells.itertuples(name=None)]
-    lines = [f"{rows_unchanged(fidelity)}:", *(f"  {line}" for line in aligned(rows))]
-    if fidelity.of_cells:  # their names mean nothing to a reader
-        return lines
-    if fidelity.pooled:
-        lines.append(f"{fidelity.pooled:.1%} of the rows have values that are pooled.")
-    if swaps := listed_swaps(fidelity.swaps):
-        lines += ["The most frequent swaps:", *(f"  {swap}" for swap in swaps)]
-    return lines + never_released(fidelity)
-
-
 _INTERRUPTED, _TERMINATED = 130, 143
 
 
@@ -307,8 +292,6 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
         return 1
     if isinstance(sys.stdout, io.TextIOWrapper):  # terminals may lack some characters
         sys.stdout.reconfigure(errors="backslashreplace")
-    module, name = options.run.split(":")
-    command = getattr(import_module(f".{module}", __package__), name)
     # When told to stop, clean up as after an error. No system has all of these signals.
     for stopping in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, stopping):
@@ -319,7 +302,10 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
             progress_lines(getattr(options, "progress", False)),
             warnings_as_lines() as options.warnings,
         ):
-            command(options)
+            check(options)
+            # This imports the library, which takes seconds; errors above do not wait for it.
+            module, name = options.run.split(":")
+            getattr(import_module(f".{module}", __package__), name)(options)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:

@@ -1,103 +1,28 @@
-"""The commands that release: sanitize, apply and key."""
+"""The commands that release: sanitize and apply."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import secrets
-import stat
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pandas as pd
 
-from .._messages import UNSAVED, doing, listed, part_of, warn
+from .._messages import doing, listed, part_of
 from ..describing import ReleaseSummary
-from ..engines.file_tables import (
-    PIPE,
-    Source,
-    check_free,
-    has_modes,
-    is_pipe,
-    kind_of,
-    sha256_of,
-    written,
-)
+from ..describing.face_value import face_value_lines
+from ..engines.file_tables import PIPE, Source, sha256_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
-from ..exceptions import PrivacyLeakWarning
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 from ..releasing.keyed import check_own_column
 from ..transformer import PrivacyFunnelTransformer
-from .inputs import (
-    check_needed,
-    counting_options,
-    is_same,
-    released_columns,
-    secret_keys,
-    source_of,
-    transformer_for,
-)
-from .messages import by_key, face_value_lines, one_line, say, say_now, while_somebody_reads
+from .checks import check_needed, released_columns, secret_keys
+from .inputs import counting_options, source_of, transformer_for
+from .messages import by_key, one_line, say, say_now, while_somebody_reads
 from .values import USUAL_CONFIDENCE
-
-_N_BYTES = 32
-_MOST_FILE_BYTES = 1 << 10
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
-
-
-def key(options: argparse.Namespace) -> None:
-    """Write a new key to a file that, on systems with file modes, only this user can read."""
-    path = options.file
-    if path == PIPE:
-        raise ValueError("A key is never printed: name a file.")
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise FileExistsError(
-            f"{path!r} already exists, and a key is never replaced: name another file."
-        ) from None
-    try:
-        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
-            file.write(secrets.token_hex(_N_BYTES) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        Path(path).unlink()
-        raise
-    readers = "only you" if has_modes() else "everybody who can read files in its folder"
-    lines = [
-        f"{path}: a new key, which {readers} can read.",
-        "Keep it: without it, rows that are released again get new values. Keep it secret: with "
-        "it and the ids, the noise can be undone.",
-    ]
-    say(options, {"key_file": path}, lines)
-
-
-def read_key(path: str) -> bytes:
-    """Return the key in a file, which has at least 32 hexadecimal digits."""
-    with open(path, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        text = file.read(_MOST_FILE_BYTES + 1)
-    found = _KEY.fullmatch(text)
-    if found is None or len(text) > _MOST_FILE_BYTES:
-        raise ValueError(
-            f"{path} does not hold a key: an even number of at least 32 hexadecimal digits on one "
-            f"line, and nothing else. `skprivacy key FILE` makes one."
-        )
-    if has_modes() and stat.S_ISREG(mode) and mode & _OTHERS:
-        warn(
-            f"{path} can be read by other users, who could undo the noise with it: run chmod 600 "
-            f"{path}",
-            PrivacyLeakWarning,
-        )
-    return bytes.fromhex(found[1].decode())
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,23 +37,12 @@ class _Released:
 
 def sanitize(options: argparse.Namespace) -> None:
     """Fit a mechanism to a file, release the file through it, and report on it."""
-    outputs = [options.target, options.report, options.save_mechanism]
-    _check_outputs([path for path in outputs if path], options)
-    _check_report_options(options)
-    keyed = _keyed(options)
-    is_cells = options.alphabet != "values"
-    if options.save_mechanism and options.target_column and is_cells and not find_spec("skops"):
-        raise ValueError(
-            "--save-mechanism needs skops to write cells for a --target, which hold models: run "
-            'pip install ".[models]" in a clone, or use --alphabet values, or leave out '
-            "--save-mechanism."
-        )
     with ExitStack() as files:
         page = None
         if options.report:
             # Opened before any work is done, to see that it can be; written at the end.
             page = files.enter_context(written(options.report, options.force))
-        released = _release(options, keyed)
+        released = _release(options)
         facts, lines = _outcome(released, options)
         with while_somebody_reads():  # write the report even if nobody reads this
             say_now(options, lines)
@@ -137,7 +51,7 @@ def sanitize(options: argparse.Namespace) -> None:
     say(options, facts, [f"Wrote {options.report}."] if options.report else [])
 
 
-def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
+def _release(options: argparse.Namespace) -> _Released:
     """Fit and release; when this returns, OUT and the mechanism are complete."""
     with source_of(options) as source, ExitStack() as files:
         transformer = _transformer(options, source)
@@ -159,7 +73,7 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
         if saved is not None:
             saved.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
-            n_rows = release_rows(fitted, settings, source, sink, **keyed)
+            n_rows = release_rows(fitted, settings, source, sink, **options.keyed)
         records: list[tuple[str, str | None]] = []
         if options.report:
             hashed = sha256_of(source.input.raw) if options.input_hash else None
@@ -230,10 +144,6 @@ def _report_on(
 
 def apply(options: argparse.Namespace) -> None:
     """Release a file through a saved mechanism."""
-    _check_outputs([options.target], options)
-    if is_same(options.target, options.mechanism):
-        raise ValueError(f"{options.target} is the mechanism itself: name another file.")
-    keyed = _keyed(options)
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
@@ -249,7 +159,7 @@ def apply(options: argparse.Namespace) -> None:
             sink,
             copied=copied,
             allow_leaking=options.allow_leaking,
-            **keyed,
+            **options.keyed,
         )
     summary = transformer.summary_
     facts = {
@@ -291,44 +201,6 @@ def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespac
     return copied
 
 
-def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
-    """Check, before any work is done, that outputs can be written and are different files."""
-    if not is_pipe(options.target) and is_same(options.target, options.source):
-        raise ValueError(f"OUT is IN ({options.source}): name another file, or the table is lost.")
-    for path in paths:
-        check_free(path, options.force)
-    if is_pipe(options.target):
-        if options.json:
-            raise ValueError("--json prints to standard output: OUT must be a file, not a pipe.")
-    elif kind_of(options.target)[0] == "parquet" and not find_spec("pyarrow"):
-        raise ValueError(
-            f"{options.target}: Parquet files need pyarrow: run pip install "
-            '".[files]" in a clone, or write a .csv.'
-        )
-    others = [path for path in paths if path is not options.target]
-    if any(is_pipe(path) or is_same(path, options.source) for path in others):
-        raise ValueError(
-            f"{', '.join(others)}: each of these must be a separate file, neither a pipe nor IN."
-        )
-    if any(is_same(*pair) for pair in combinations(paths, 2)):
-        raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
-
-
-def _keyed(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the ids and the key of a keyed release; empty for other releases."""
-    if options.record_ids is None and options.key_file is None:
-        return {}
-    if not options.record_ids or not options.key_file:
-        raise ValueError("--record-ids and --key-file go together: use both, or neither.")
-    outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
-    if any(is_same(path, options.key_file) for path in outputs if path):
-        raise ValueError(f"{options.key_file} is the key itself: name another file.")
-    if not getattr(options, "save_mechanism", True):
-        advice = " Use --save-mechanism, and release other rows with `skprivacy apply`."
-        warn(UNSAVED + advice, PrivacyLeakWarning)
-    return {"record_ids": options.record_ids, "secret_key": read_key(options.key_file)}
-
-
 def _keyed_lines(record_ids: str | None) -> list[str]:
     if not record_ids:
         return []
@@ -336,18 +208,6 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
         f"The noise comes from {record_ids} and a secret key: an unchanged row that is released "
         f"again with the same mechanism and key gets the same values."
     ]
-
-
-def _check_report_options(options: argparse.Namespace) -> None:
-    """Check, before any work is done, that options fit a report, and that it can be made."""
-    if options.report and not find_spec("matplotlib"):
-        raise ValueError(
-            '--report needs matplotlib for its pictures: run pip install ".[plot]" in a clone, or '
-            "leave out --report."
-        )
-    for option in ("--purpose", "--recipient"):
-        if getattr(options, option.strip("-")) is not None and not options.report:
-            raise ValueError(f"{option} is a part of the report: name its file with --report.")
 
 
 def _file_name(path: str, direction: str) -> str:

@@ -162,16 +162,18 @@ def edges(text: str) -> tuple[str, list[float]]:
     return name, [-math.inf, *inner, math.inf]
 
 
-def measure(text: str) -> Measure:
-    """Return a measure from a name, or from name:parameter=value."""
-    from ..measures import MEASURES
-
+def measure(text: str) -> str | Measure:
+    """Return the name of a measure, or a measure from name:parameter=value."""
     name, _, parameters = text.partition(":")
     if name not in MEASURES:
         raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MEASURES)}")
+    if not parameters:
+        return name
+    from .. import measures
+
     given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
     try:
-        return MEASURES[name](**{key: _number(value) for key, value in given.items()})
+        return measures.MEASURES[name](**{key: _number(value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -190,14 +192,14 @@ def solver_options(text: str) -> dict[str, Any]:
 
 def delimiter(text: str) -> str:
     """Return the character between fields."""
-    from ..engines.csv_files import check_delimiter
+    from ..engines.file_tables import check_delimiter
 
     return _checked(check_delimiter, {"\\t": "\t", "tab": "\t"}.get(text, text))
 
 
 def encoding(text: str) -> str:
     """Return the name of an encoding in which delimiters are single ASCII bytes."""
-    from ..engines.csv_files import check_encoding
+    from ..engines.file_tables import check_encoding
 
     return _checked(check_encoding, text)
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import aligned
 from ..fidelity import Fidelity
 from .numbers import shown
 
@@ -110,3 +111,17 @@ def _figure(value: float, form: str, unit: str = "") -> str:
 
 def _share(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+
+
+def face_value_lines(fidelity: Fidelity) -> list[str]:
+    """Return lines on how close released values are to the true ones."""
+    cells = compared_values(fidelity)
+    rows = [("column", *cells.columns), *cells.itertuples(name=None)]
+    lines = [f"{rows_unchanged(fidelity)}:", *(f"  {line}" for line in aligned(rows))]
+    if fidelity.of_cells:  # their names mean nothing to a reader
+        return lines
+    if fidelity.pooled:
+        lines.append(f"{fidelity.pooled:.1%} of the rows have values that are pooled.")
+    if swaps := listed_swaps(fidelity.swaps):
+        lines += ["The most frequent swaps:", *(f"  {swap}" for swap in swaps)]
+    return lines + never_released(fidelity)

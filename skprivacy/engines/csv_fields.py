@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from .._typing import BoolArray, IntArray
+if TYPE_CHECKING:
+    from .._typing import BoolArray, IntArray
 
 _QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
@@ -187,6 +187,8 @@ def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntAr
 
     text : padded by a word.
     """
+    import pandas as pd
+
     is_long = lengths > min(_LONG, _MOST_PADDING * len(text) // max(1, len(starts)))
     if not is_long.any():
         return _factorized_by_words(text, starts, lengths)
@@ -205,6 +207,8 @@ def _factorized_by_words(
     text: bytes, starts: IntArray, lengths: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Factorize short fields eight bytes at a time."""
+    import pandas as pd
+
     words = words_of(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     for word in words:

@@ -1,6 +1,7 @@
 """The protocol of files as tables; opening paths, pipes and compressed files.
 
-Inputs can be read several times; outputs are written atomically.
+Inputs can be read several times; outputs are written atomically. Errors about files must not wait
+for other libraries, so none is imported here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +23,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
-
-import pandas as pd
-from tqdm.auto import tqdm
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from .._messages import Message, doing, warn
-from .._typing import FilePath, IntArray
-from ..tables.table import ColumnType
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._typing import FilePath, IntArray
+    from ..tables.table import ColumnType
 
 PIPE = "-"
 _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirected to a file
@@ -59,6 +62,26 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed
+
+
+def check_delimiter(delimiter: str) -> str:
+    """Return a delimiter, if it is one byte that can separate fields."""
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        what = "a single ASCII character other than a quote or a line end"
+        raise ValueError(f"The delimiter {delimiter!r} is not {what}.")
+    return delimiter
+
+
+def check_encoding(encoding: str) -> str:
+    """Return an encoding in which delimiters, quotes and line ends are single ASCII bytes."""
+    encoding = "utf-8" if encoding.lower() in ("utf-8-sig", "utf_8_sig") else encoding
+    try:
+        agrees = '",;\t\nA'.encode(encoding) == b'",;\t\nA'
+    except LookupError:
+        raise ValueError(f"{encoding!r} is not an encoding.") from None
+    if not agrees:
+        raise ValueError(f"{encoding} is not compatible with ASCII: convert the file to UTF-8.")
+    return encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +133,8 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
             magic = spool.read(4)
             found = "parquet" if magic == b"PAR1" else found
             yield Input(str(path), found, spool, compressed=magic.startswith(b"\x1f\x8b"))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     finally:
         if str(path) != PIPE:
             source.close()
@@ -264,6 +289,8 @@ class Source(ABC):
 
     def watched_blocks(self, what: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
+        from tqdm.auto import tqdm
+
         size, raw = self.input.size, self.input.raw
         options: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": not is_watched}
         doing(f"{what} rows")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -31,15 +29,8 @@ from ..releasing.release import Release, notice_unknown, release_of
 from ..releasing.sampler import FreshSource, Noise, RowNoise, Words
 from ..tables.frames import as_table
 from ..tables.table import ColumnRoles, ColumnType
-from .csv_files import (
-    DELIMITERS,
-    DelimitedSink,
-    DelimitedSource,
-    are_numbers,
-    converted,
-    has_values,
-    written_numbers,
-)
+from .csv_files import DelimitedSink, DelimitedSource, converted, written_numbers
+from .csv_text import DELIMITERS, are_numbers, has_values
 from .file_tables import (
     Block,
     Sink,
@@ -66,15 +57,12 @@ def read_from(
 ) -> Iterator[Source]:
     """Open a file as a `Source`."""
     with opened(path, kind) as input_:
-        try:
-            if input_.kind == "parquet":
-                if header is False or names is not None:
-                    raise ValueError(f"{path}: a Parquet file already names its columns.")
-                yield ParquetSource(input_)
-            else:
-                yield DelimitedSource(input_, delimiter, encoding, header, names)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
+        if input_.kind == "parquet":
+            if header is False or names is not None:
+                raise ValueError(f"{path}: a Parquet file already names its columns.")
+            yield ParquetSource(input_)
+        else:
+            yield DelimitedSource(input_, delimiter, encoding, header, names)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..fitting.tally import NUMBER, RowNumbers, check_covered, highest_rank, too
 from ..releasing.keyed import GivenRecords
 from ..releasing.release import Release
 from ..releasing.sampler import NoiseSource
-from ..tables.frames import Table
+from ..tables.frames import Table, lazy_kind
 from ..tables.table import ColumnRoles, ColumnType, labels_of
 
 
@@ -147,3 +148,45 @@ def _inner(edges: BinsLike, name: str) -> list[Any]:
     """Return the edges between bins as Python objects, which queries accept."""
     as_edges(edges, name)  # checks them before the query
     return pd.Series(list(edges)[1:-1]).tolist()
+
+
+# Module and class for each library.
+_TABLES = {
+    "polars": ("lazy_polars", "PolarsTable"),
+    "dask": ("dask_frames", "DaskTable"),
+    "pyspark": ("spark_frames", "SparkTable"),
+}
+
+
+def any_table(
+    X: Any, owner: str, sensitive_features: Any = None, sample_weight: Any = None
+) -> Any:
+    """Return a `LazyTable` for a lazy frame, and anything else unchanged.
+
+    sensitive_features, sample_weight : must be None for a lazy frame.
+    """
+    kind = lazy_kind(X)
+    if kind is None:
+        return X
+    if sensitive_features is not None:
+        raise TypeError(
+            "sensitive_features cannot be passed with a lazy frame: make it a column of the "
+            "frame, and name it with sensitive=...."
+        )
+    if sample_weight is not None:
+        raise TypeError(
+            "sample_weight cannot be passed with a lazy frame: collect the columns that are "
+            "needed first, or fit batch by batch with partial_fit."
+        )
+    if kind not in _TABLES:
+        got = f"takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}"
+        raise TypeError(f"{owner} {got}: collect it first.")
+    module, table = _TABLES[kind]
+    try:
+        return getattr(import_module(f".{module}", __package__), table)(X)
+    except ImportError as error:
+        extra = "spark" if kind == "pyspark" else kind
+        raise ImportError(
+            f"{error}. Frames of {kind} need packages that are missing or too old here: run "
+            f'pip install ".[{extra}]" in a clone.'
+        ) from error

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skprivacy import PrivacyFunnelTransformer
-from skprivacy.cli import explore, main, release
+from skprivacy.cli import checks, main
 from skprivacy.cli.arguments import parser
 from skprivacy.fitting import tally
 from skprivacy.fitting.parameters import ALPHABETS
@@ -110,8 +110,7 @@ def test_rows_of_a_person_stay_together(people, capsys, curve):
 
 
 def test_without_an_extra_nothing_is_begun(people, capsys, monkeypatch):
-    for module in (release, explore):
-        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
     options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
     assert run("sanitize", "people.csv", "out.csv", *options) == 1
     assert "--save-mechanism needs skops" in capsys.readouterr().err

@@ -20,7 +20,8 @@ from skprivacy.engines.csv_fields import (
     split,
     unquoted,
 )
-from skprivacy.engines.csv_files import are_numbers, as_texts, converted
+from skprivacy.engines.csv_files import as_texts, converted
+from skprivacy.engines.csv_text import are_numbers
 
 FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
 LONG_FIELD = st.builds(str.__mul__, FIELD, st.sampled_from([1, 1, 1, 7, 60, 1000]))

@@ -15,7 +15,7 @@ import pytest
 from example_tables import quick_scores
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
-from skprivacy.engines import csv_files as delimited
+from skprivacy.engines import csv_text as delimited
 from skprivacy.engines import parquet_files as parquet
 from skprivacy.engines.file_tables import check_free, kind_of, opened, written
 from skprivacy.engines.files import FileTable, fit_source, read_from, release_rows, write_to

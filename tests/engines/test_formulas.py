@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.engines.csv_fields import split
-from skprivacy.engines.csv_files import formulas_in_fields, formulas_in_texts, is_number
+from skprivacy.engines.csv_files import formulas_in_fields, formulas_in_texts
+from skprivacy.engines.csv_text import is_number
 from skprivacy.files import fit_file, transform_file
 
 FORMULAS = [

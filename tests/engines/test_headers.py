@@ -8,9 +8,9 @@ import pytest
 
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
-from skprivacy.engines import csv_files as delimited
+from skprivacy.engines import csv_text as delimited
 from skprivacy.engines.csv_fields import split
-from skprivacy.engines.csv_files import data_fields
+from skprivacy.engines.csv_text import data_fields
 from skprivacy.engines.files import read_from
 from skprivacy.files import fit_file, transform_file
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, PrivacyReport
 from skprivacy.cli import main
-from skprivacy.engines import csv_files as delimited
+from skprivacy.engines import csv_text as delimited
 from skprivacy.engines import files as repeated_ids
 from skprivacy.engines import parquet_files as parquet
 from skprivacy.engines.files import RepeatedIds

@@ -9,7 +9,7 @@ import pytest
 from engine_checks import KEY, EngineChecks, rows_to_release
 from example_tables import funnel
 
-from skprivacy import engines
+from skprivacy.engines import lazy_frames
 
 
 class TestPolars(EngineChecks):
@@ -104,15 +104,15 @@ def test_what_is_not_installed_is_asked_for(monkeypatch, kind, extra):
     def nothing(*arguments):
         raise ModuleNotFoundError(f"No module named {kind!r}")
 
-    monkeypatch.setattr(engines, "lazy_kind", lambda X: kind)
-    monkeypatch.setattr(engines, "import_module", nothing)
+    monkeypatch.setattr(lazy_frames, "lazy_kind", lambda X: kind)
+    monkeypatch.setattr(lazy_frames, "import_module", nothing)
     message = rf"No module named '{kind}'. .* pip install \"\.\[{extra}\]\" in a clone"
     with pytest.raises(ImportError, match=message):
         funnel().fit(pl.LazyFrame({"sex": ["a"], "band": ["b"]}))
 
 
 def test_other_lazy_frames_are_refused(monkeypatch):
-    monkeypatch.setattr(engines, "lazy_kind", lambda X: "duckdb")
+    monkeypatch.setattr(lazy_frames, "lazy_kind", lambda X: "duckdb")
     with pytest.raises(
         TypeError, match="of polars, dask, pyspark, but got one of duckdb: collect"
     ):
