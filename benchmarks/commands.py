@@ -4,8 +4,8 @@ The tables are made up, in the shape of well-known ones: 7,214 people, six group
 columns with some 280 combinations, of which the rarest are pooled; and 48,842 workers, two sexes,
 and two columns with 225 combinations. Run ``python benchmarks/commands.py``; it takes a few
 minutes. Each command is a process of its own, and its seconds are those of all its threads, the
-import of the library included. With ``--before CLONE``, mistakes and commands about workers are
-also timed with the package in another clone.
+import of the library included. With ``--before CLONE``, each command is also timed with the
+package in another clone.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def line(name, confidence, folder, options):
     aims = AIMS.get(name)
     aim = f"{aims[confidence not in ('', 'none')]:6}" if aims else ""
     text = f"{name:<32}{confidence:>10}{taken:8.{1 if taken > 1 else 2}f}{aim}"
-    if options.before and name not in COMMANDS:
+    if options.before:
         before, _ = seconds(command, folder, options.before)
         text = f"{text:56}{before:10.2f}{before / taken:8.1f}"
     return text
