@@ -1,8 +1,9 @@
 """Rows per second of `fit` and `transform`, and how the time of a fit grows, in one run.
 
 Beside them, on the same rows: `numpy.random.Generator.random` of a number for every row,
-`pandas.factorize` of the columns of X, and `sklearn.preprocessing.OneHotEncoder` of them. What
-counts are the ratios. It takes some minutes and 8 GB. For the page in docs:
+`pandas.factorize` of the columns of X, and `sklearn.preprocessing.OneHotEncoder` of them; for
+floats, `sklearn.preprocessing.KBinsDiscretizer` with as many bins. What counts are the ratios.
+It takes some minutes and 8 GB. For the page in docs:
 
     python benchmarks/rows_per_second.py > docs/measured/rows_per_second.txt
 """
@@ -13,6 +14,7 @@ import os
 import platform
 import re
 import time
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import sklearn
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 from skprivacy import PrivacyFunnelTransformer, design_mechanism
@@ -183,6 +185,28 @@ def check_limits(n, repeats, random, times):
     print(f"   {'transform, categorical, by ids and a key / random':<50} {keyed / random:5.2f} x")
 
 
+def check_floats(n, repeats):
+    """Print the time and memory of floats that are all different, in ten bins."""
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 2, n)
+    frame = pd.DataFrame({"s": s, "x": rng.normal(size=n) + 0.3 * s})
+    ours = PrivacyFunnelTransformer(EPSILON, sensitive="s", random_state=0).fit(frame)
+    quick = PrivacyFunnelTransformer(EPSILON, sensitive="s", solver=NO_TIME)
+    theirs = KBinsDiscretizer(10, encode="ordinal", quantile_method="averaged_inverted_cdf")
+
+    def release():
+        quick.fit(frame)
+        ours.transform(frame)
+
+    took = seconds(release, repeats) / seconds(lambda: theirs.fit_transform(frame[["x"]]), repeats)
+    tracemalloc.start()
+    release()
+    memory = tracemalloc.get_traced_memory()[1] / frame["x"].nbytes
+    tracemalloc.stop()
+    print(f"   {'fit and transform, float / KBinsDiscretizer':<50} {took:5.2f} x  (at most 3 x)")
+    print(f"   {'their memory, float / bytes of the column':<50} {memory:5.2f} x  (at most 3 x)")
+
+
 def growth(n, n_s, n_x, repeats):
     """Return seconds to count n rows and to design for them, and the solver that did."""
     rng = np.random.default_rng(0)
@@ -217,6 +241,7 @@ def main():
     random, times = compare(n, repeats)
     print("\nRatios of times, of which some have a limit::\n")
     check_limits(n, repeats, random, times)
+    check_floats(min(n, 1_000_000), repeats)
     header = ["rows", "symbols of S", "symbols of X", "counting, s", "design, s", "solver"]
     some = min(n, 100_000)
     rows = [rows for rows in (100_000, 1_000_000, 10_000_000, n) if rows <= n]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
-from ._messages import Mention, Message, Parameter
+from ._messages import Message, Parameter
 
 
 def message(owner: str, name: str, requirement: str, value: object) -> Message:
@@ -20,16 +20,16 @@ def message(owner: str, name: str, requirement: str, value: object) -> Message:
         shown = f"{kind} of shape {value.shape}"
     elif len(shown) > 200:
         shown = f"{kind} {shown[:200]}..."
-    return about(owner, name, " must be ", requirement, f". Got {shown} instead.")
+    return about(owner, name, f" must be {requirement}. Got {shown} instead.")
 
 
-def about(owner: str, name: str, *said: str | Mention) -> Message:
+def about(owner: str, name: str, said: str) -> Message:
     """Return a message that begins with an argument.
 
     >>> about("f", "tables", " must not be empty.")
     "The 'tables' parameter of f must not be empty."
     """
-    return Message(Parameter(name, owner), *said)
+    return Message(Parameter(name, owner), said)
 
 
 def check_real(

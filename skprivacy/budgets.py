@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._messages import InPython, Named, Setting, doing
+from ._messages import InPython, Message, Setting, doing
 from ._numerics import one_thread
 from ._typing import FloatArray, Scope
 from ._validation import about, check_confidence, check_real, message
@@ -179,13 +179,14 @@ def mechanism_for_utility(
     design = _by_factor(Designer(task, owner, solver, solver_options), scale)
     below, above = design(_allowing_nothing(task, scale)), design(everything)
     if above.utility < needed - UTILITY_ROUNDING:
-        relax: tuple[Any, ...] = ("relax the measure.",)
+        relax, more = "relax the measure", Setting("max_outputs", max_outputs)
         if max_outputs is not None:
-            relax = "allow more outputs: ", Setting("max_outputs", max_outputs), "."
-        problem = f" is {needed}, which no budget allows: {task.measure!r} keeps "
-        most = f" at {limit(above.utility, 6)} or less. Ask for less, or "
-        kept = InPython("normalized_utility", "the utility")
-        raise ValueError(about(owner, "utility_at_least", problem, kept, most, *relax))
+            relax = Message.of("allow more outputs: {more}", more=more)
+        found = " is {asked}, which no budget allows: {measure!r} keeps {kept} at {most} or less. "
+        kept, most = InPython("normalized_utility", "the utility"), limit(above.utility, 6)
+        values = {"asked": needed, "measure": task.measure, "kept": kept, "most": most}
+        text = Message.of(found + "Ask for less, or {relax}.", relax=relax, **values)
+        raise ValueError(about(owner, "utility_at_least", text))
     if below.utility >= needed - UTILITY_ROUNDING:
         return below.mechanism
     if above.factor == np.inf:
@@ -301,10 +302,11 @@ def rows_needed(
         # No number of rows suffices for a budget of zero, or with a group of S without rows.
         most, source = utility_from(_MOST_ROWS), f"from {_MOST_ROWS:,.0f} rows"
     if most < needed - UTILITY_ROUNDING:
-        problem = f" is {needed}, which no number of rows allows: "
-        budget, kept = Setting("epsilon", as_given(budgets)), f" keeps {most:.3g} {source}. "
-        advice = "Ask for less, or use a larger ", Named("epsilon"), "."
-        raise ValueError(about(owner, "utility_at_least", problem, budget, kept, *advice))
+        found = " is {asked}, which no number of rows allows: {budget} keeps {most:.3g} {source}. "
+        budget, advice = as_given(budgets), "Ask for less, or use a larger {epsilon}."
+        values = {"budget": Setting("epsilon", budget), "most": most, "source": source}
+        text = Message.of(found + advice, asked=needed, **values)
+        raise ValueError(about(owner, "utility_at_least", text))
     return _fewest_rows(utility_from, needed)
 
 

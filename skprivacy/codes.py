@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._typing import CountArray, FloatArray, IntArray
+from ._typing import CountArray, IntArray
 
 UNKNOWN = -1
 
@@ -59,11 +59,16 @@ def take(table: IntArray, codes: IntArray) -> IntArray:
     return look_up(narrow(table), codes)
 
 
-def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountArray:
+def count(codes: IntArray, n: int, weights: CountArray | None = None) -> CountArray:
     """Return the count, or total weight, of each code below n, and of -1 at the end."""
-    if weights is not None:  # not in chunks: another order of sums would round differently
-        shifted = np.add(codes, 1, dtype=np.intp, casting="unsafe")
-        return np.roll(np.bincount(shifted, weights=weights, minlength=n + 1), -1)
+    if weights is not None:
+        every, totals = np.arange(n + 1), np.zeros(n + 1)
+        for rows in chunks(len(codes), max(_CHUNK, 8 * n)):
+            shifted = np.add(codes[rows], 1, dtype=np.intp, casting="unsafe")
+            # After the totals so far: chunk by chunk, sums would round differently.
+            so_far = np.append(totals, weights[rows])
+            totals = np.bincount(np.append(every, shifted), so_far).astype(float)
+        return np.roll(totals, -1)
     if n <= _FEW and codes.dtype.itemsize == 1:
         return np.array([np.count_nonzero(codes == code) for code in (*range(n), UNKNOWN)])
     counts = np.zeros(n + 1, dtype=np.intp)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import RELEASED, SENSITIVE, InPython, Message, Named, doing, each_done, emit, warn
+from ._messages import InPython, Message, doing, each_done, emit, warn
 from ._numerics import one_thread
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import message
@@ -148,21 +148,10 @@ class Judged:
 # Below this share of the utility, a warning says that there are too few rows.
 _HARDLY_ANY = 0.01
 
-_TOO_FEW_ROWS = Message(
-    "Almost nothing about ",
-    RELEASED,
-    " can be released: there are too few rows for ",
-    Named("epsilon"),
-    " with this ",
-    Named("confidence"),
-    InPython(". See rows_needed for how many would do", ""),
-    "; fewer values of ",
-    RELEASED,
-    " or groups of ",
-    SENSITIVE,
-    ", or a larger ",
-    Named("epsilon"),
-    ", help too.",
+_TOO_FEW_ROWS = Message.of(
+    "Almost nothing about {X} can be released: there are too few rows for {epsilon} with this "
+    "{confidence}{more}; fewer values of {X} or groups of {S}, or a larger {epsilon}, help too.",
+    more=InPython(". See rows_needed for how many would do"),
 )
 
 

@@ -11,10 +11,11 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from ._numerics import NEGLIGIBLE
-from ._typing import BoolArray, FloatArray, IntArray, Labels
+from ._typing import BoolArray, CountArray, FloatArray, IntArray, Labels
 from .codes import chunks
 from .encoding import Alphabet, ColumnAlphabet
 from .encoding.alphabets import ValueAlphabet, learn_alphabet
+from .encoding.columns import edges_below
 from .encoding.values import as_numbers
 
 
@@ -214,7 +215,7 @@ def _variance(square: float, mean: float) -> float:
 def spread(
     held: IntArray,
     symbols: IntArray,
-    weights: FloatArray | None,
+    weights: CountArray | None,
     shape: tuple[int, int],
     at: FloatArray | None = None,
     places: FloatArray | None = None,
@@ -242,7 +243,7 @@ def spread(
         place = at[rows] - centre
         present = ~np.isnan(place)
         place, symbol = place[present], symbols[rows][present]
-        gap = np.searchsorted(known - centre, place, side="right")
+        gap = edges_below(known - centre, place, side="right")
         weight = np.ones(len(place)) if weights is None else weights[rows][present]
         for power, total in enumerate(gaps):
             total += _summed(symbol, gap, weight * place**power, total.shape)
@@ -251,7 +252,7 @@ def spread(
 
 
 def _summed(
-    row: IntArray, column: IntArray, weights: FloatArray | None, shape: tuple[int, ...]
+    row: IntArray, column: IntArray, weights: CountArray | None, shape: tuple[int, ...]
 ) -> FloatArray:
     """Return the sums of weights by row and column of a table."""
     cells = row.astype(np.intp) * shape[1] + column

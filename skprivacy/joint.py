@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ._messages import Message, Named
+from ._messages import Message
 from ._numerics import DEVIATION_ROUNDING, SAME_DIGITS
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from ._validation import about, check_real, message
@@ -106,27 +106,27 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
     with np.errstate(over="ignore"):
         total = table.sum()
     if not 0 < total < np.inf:
-        got = f" Got a total of {total}."
-        raise ValueError(about(owner, name, " must have a positive and finite total.", got))
+        problem = f" must have a positive and finite total. Got a total of {total}."
+        raise ValueError(about(owner, name, problem))
     joint = Joint.numbered(readonly(table / total))
     if isinstance(p_sx, pd.DataFrame):
         for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
             if not index.is_unique:
                 repeated = index[index.duplicated()][0]
-                got = f" Got {repeated!r} more than once in its {axis}."
-                raise ValueError(about(owner, name, " must have unique labels.", got))
+                got = f"Got {repeated!r} more than once in its {axis}."
+                raise ValueError(about(owner, name, f" must have unique labels. {got}"))
         joint = replace(joint, s_labels=tuple(p_sx.index), x_labels=tuple(p_sx.columns))
     smallest = joint.p_sx[joint.p_sx > 0].min()
     if smallest < _SMALLEST:
         limit = f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero."
-        raise ValueError(about(owner, name, limit, f" Got {smallest}."))
+        raise ValueError(about(owner, name, f"{limit} Got {smallest}."))
     return joint
 
 
 def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
     """Check that a table holds finite, nonnegative numbers; return it as an array."""
     shape = " must be a two-dimensional table of numbers, one row per symbol of S and one column "
-    requirement = about(owner, name, shape, "per symbol of X.")
+    requirement = about(owner, name, shape + "per symbol of X.")
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
@@ -145,7 +145,7 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
             row, column = map(int, np.argwhere(wrong)[0])
             got = f" must hold finite, nonnegative numbers. Got {int(wrong.sum())} {what} entries"
             where = f", the first {table[row, column]} at row {row}, column {column}."
-            raise ValueError(about(owner, name, got, where))
+            raise ValueError(about(owner, name, got + where))
     return table
 
 
@@ -224,9 +224,9 @@ def check_budgets(
         requirement = f"a dict with a budget for each of {names}"
         raise TypeError(message(owner, parameter, requirement, epsilon))
     if missing := [name for name in names if name not in epsilon]:
-        hint = f" has no budget for the secret {missing[0]!r}. Add one, for instance "
-        example = f"[{missing[0]!r}] = 0.02, or infinity if it need not be protected."
-        raise ValueError(about(owner, parameter, hint, Named("epsilon"), example))
+        hint = " has no budget for the secret {secret!r}. Add one, for instance "
+        example = "{epsilon}[{secret!r}] = 0.02, or infinity if it need not be protected."
+        raise ValueError(about(owner, parameter, Message.of(hint + example, secret=missing[0])))
     if unknown := [name for name in epsilon if name not in names]:
         no_secret = f" has a budget for {unknown[0]!r}, which is not one of the secrets: {names}."
         raise ValueError(about(owner, parameter, no_secret))

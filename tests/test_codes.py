@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -57,6 +58,10 @@ class TestCodes:
         for code, weight in zip(codes.tolist(), weights, strict=True):
             sums[code] += weight
         assert count(codes, 20, weights).tolist() == list(sums.values())
+
+    def test_weights_in_many_chunks_are_added_in_the_order_of_rows(self, rng):
+        codes, weights = rng.integers(0, 5, 100_000), rng.random(100_000)
+        assert count(codes, 5, weights)[:-1].tolist() == np.bincount(codes, weights).tolist()
 
     @given(codes_below(9), hnp.arrays(np.int64, 10, elements=st.integers(-1, 300)))
     def test_take(self, codes, table):
@@ -142,7 +147,9 @@ class TestValues:
         rng = np.random.default_rng(seed)
         edges = np.unique(rng.integers(-50, 50, n_edges).astype(float))
         numbers = np.concatenate([edges, rng.normal(0, 40, 50), [-np.inf, np.inf]])
-        assert (edges_below(edges, numbers) == np.searchsorted(edges, numbers)).all()
+        for side in ("left", "right"):
+            found = edges_below(edges, numbers, side)
+            assert (found == np.searchsorted(edges, numbers, side)).all()
 
 
 def naive_symbols(seen, rows):
@@ -153,6 +160,79 @@ def naive_symbols(seen, rows):
 
 def tuples(columns):
     return list(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def numbers_of_every_kind():
+    """Return columns of numbers and times, with missing and equal values."""
+    rng = np.random.default_rng(3)
+    x = np.append(rng.normal(size=300) * 1e6, [0.0, -0.0, 7.0, 7.0, 7.0, 8.0])
+    gaps, whole = np.where(rng.random(len(x)) < 0.1, np.nan, x), x.astype(np.int64)
+    seconds = pd.Series(whole.astype("M8[s]"))
+    return {
+        "float": pd.Series(x),
+        "float with gaps": pd.Series(gaps),
+        "float32": pd.Series(gaps.astype(np.float32)),
+        "rounded": pd.Series(np.round(gaps, -5)),
+        "Float64": pd.Series(gaps).astype("Float64"),
+        "double[pyarrow]": pd.Series(gaps).astype("double[pyarrow]"),
+        "int": pd.Series(whole),
+        "int8": pd.Series((whole % 256 - 128).astype(np.int8)),
+        "uint64": pd.Series(whole.astype(np.uint64) // 4096 * 4096),
+        "Int64": pd.Series(whole).astype("Int64").mask(np.isnan(gaps)),
+        "int64[pyarrow]": pd.Series(whole).astype("int64[pyarrow]"),
+        "times": seconds.mask(np.isnan(gaps)),
+        "times of a zone": seconds.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+        "durations": seconds - seconds[0],
+    }
+
+
+NUMBERS = numbers_of_every_kind()
+
+
+class TestNumbers:
+    """Numbers are sorted as arrays; with weights, and in lists, they are coded."""
+
+    @pytest.mark.parametrize("n_bins", [4, 10, [-np.inf, 0, 5e18, np.inf]], ids=str)
+    @pytest.mark.parametrize("kind", NUMBERS)
+    def test_columns_have_the_bins_of_their_values(self, kind, n_bins):
+        series = NUMBERS[kind]
+        values = pd.Series([None if pd.isna(v) else v for v in series.tolist()], dtype=object)
+        alphabet, symbols = learn_column(series, None, "x", n_bins=n_bins)
+        for column, weights in [(values, None), (series, np.ones(len(series)))]:
+            expected, rows = learn_column(column, weights, "x", n_bins=n_bins)
+            assert alphabet.values == expected.values
+            assert alphabet.labels == expected.labels
+            assert alphabet.edges.tolist() == expected.edges.tolist()
+            assert alphabet.weights.tolist() == expected.weights.tolist()
+            assert alphabet.is_rare.tolist() == expected.is_rare.tolist()
+            assert symbols.tolist() == rows.tolist()
+        assert list(map(type, alphabet.values)) == list(map(type, expected.values))
+        assert alphabet.in_pool == expected.in_pool
+        assert alphabet.encode(series, "x").tolist() == symbols.tolist()
+
+    @pytest.mark.parametrize("utility", ["mutual_information", "guess", "distortion"])
+    @pytest.mark.parametrize("kind", ["float", "float with gaps", "rounded", "int", "times"])
+    def test_figures_before_binning_are_those_with_equal_weights(self, kind, utility):
+        x = NUMBERS[kind]
+        frame = pd.DataFrame({"s": np.arange(len(x)) % 3 == 0, "x": x})
+        funnel = PrivacyFunnelTransformer(0.1, sensitive="s", n_bins=4, utility=utility)
+        found, expected = (
+            funnel.fit(frame, sample_weight=weights).fidelity_
+            for weights in (None, np.ones(len(x)))
+        )
+        pd.testing.assert_frame_equal(found.raw_columns, expected.raw_columns, rtol=0, atol=0)
+        assert found.raw_utility == expected.raw_utility
+
+    def test_no_number_becomes_a_python_object(self, rng):
+        n = 300_000
+        frame = pd.DataFrame({"s": rng.integers(2, size=n), "x": rng.normal(size=n)})
+        funnel = PrivacyFunnelTransformer(0.1, sensitive="s", random_state=0)
+        funnel.fit(frame[:1000])  # imports
+        tracemalloc.start()
+        funnel.fit(frame).transform(frame)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 4 * frame["x"].nbytes  # an object takes 4 times the space of a number
 
 
 class TestJointColumns:

@@ -5,6 +5,7 @@ import copy
 import pickle
 import re
 from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import pandas as pd
@@ -274,6 +275,93 @@ def test_the_search_finds_what_it_is_to_find():
     assert not list(texts_of(ast.parse('Message(InPython("say force=True again"))')))
     (found,) = texts_of(ast.parse('Message("Use ", Setting("solver", "auto"))'))
     assert found == (1, "Use ")
+
+
+PARAMETERS = {*OPTIONS, *PrivacyFunnelTransformer(0.1).get_params(), "S", "X"}
+
+
+def assigned(name, line, function):
+    """Return what a name was last given before a line of a function."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and node.lineno < line:
+            target, value = node.targets[-1], node.value
+            of_several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=False) if of_several else [(target, value)]
+            found += [given for to, given in pairs if isinstance(to, ast.Name) and to.id == name]
+    assert found, f"line {line}: {name} is not given in the same function"
+    return max(found, key=lambda given: given.lineno)
+
+
+def template_of(node, function):
+    """Return the text of a template: literals, names of literals, and sums of both."""
+    match node:
+        case ast.Constant(str(text)):
+            return text
+        case ast.Name(name):
+            return template_of(assigned(name, node.lineno, function), function)
+        case ast.BinOp(left, ast.Add(), right):
+            return template_of(left, function) + template_of(right, function)
+    raise AssertionError(f"line {node.lineno}: a template must be literal text")
+
+
+def keys_of(keyword, function):
+    """Return the fields that a keyword argument gives, several if it is a ``**dict``."""
+    if keyword.arg is not None:
+        return [keyword.arg]
+    given = keyword.value
+    if isinstance(given, ast.Name):
+        given = assigned(given.id, given.lineno, function)
+    assert isinstance(given, ast.Dict), f"line {given.lineno}: fields must be a literal dict"
+    return [ast.literal_eval(key) for key in given.keys]
+
+
+def wrong_templates(tree):
+    """Yield the line, and what is wrong, for calls of `Message.of` in a module."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "Message.of":
+            continue
+        around = [f for f in functions if f.lineno <= node.lineno <= f.end_lineno]
+        function = max(around, key=lambda f: f.lineno, default=tree)
+        fields = list(Formatter().parse(template_of(node.args[0], function)))
+        names = {field for _, field, _, _ in fields if field is not None}
+        given = {key for keyword in node.keywords for key in keys_of(keyword, function)}
+        for name in names - given:
+            if name.partition("=")[0] not in PARAMETERS:
+                yield node.lineno, f"{{{name}}} is neither given nor a parameter"
+        yield from ((node.lineno, f"{name} is not in the template") for name in given - names)
+        if not {conversion for *_, conversion in fields} <= {None, "", "r"}:
+            yield node.lineno, "the only conversion is !r"
+
+
+def test_fields_of_templates_are_given_or_are_parameters():
+    found = [
+        (path.relative_to(PACKAGE).as_posix(), *wrong)
+        for path in PACKAGE.rglob("*.py")
+        for wrong in wrong_templates(ast.parse(path.read_text()))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ("Message.of(\"{epsilon}, {S}, {a!r}, {scope='average'}\", a=1)", None),
+        ('b, c = "{a:,} ", 1\nd = {"a": 2}\nMessage.of(b + "{X}", **d)', None),
+        ('Message.of("{epsilom}")', "{epsilom} is neither given nor a parameter"),
+        ('Message.of("{scop=1}")', "{scop=1} is neither given nor a parameter"),
+        ('a = "{b}"\nMessage.of(a, b=1, c=2)', "c is not in the template"),
+        ('Message.of("{a!s}", a=1)', "the only conversion is !r"),
+    ],
+)
+def test_the_check_of_templates_finds_what_it_is_to_find(code, wrong):
+    assert [text for _, text in wrong_templates(ast.parse(code))] == ([wrong] if wrong else [])
+
+
+def test_templates_hold_no_values():
+    with pytest.raises(AssertionError, match="a template must be literal text"):
+        list(wrong_templates(ast.parse('Message.of(f"The column {name!r} is odd.")')))
 
 
 class TestCommands:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from .._messages import Message, Named
+from .._messages import Message
 from .._typing import FloatArray, IntArray
 from .._validation import message
 from .cells import N_FOLDS, CellColumn, Cells, CellTask, Partition, folds_of_rows
@@ -174,8 +174,8 @@ class ScoreCells(Cells):
             fold = folds_of_rows(task.columns, task.codes)
         elif len(np.unique(fold)) < 2:
             problem = "There are so few people that no model can leave out some to score them: "
-            advice = "use rows of more people, or leave out ", Named("person")
-            raise ValueError(Message(problem, *advice, "."))
+            advice = "use rows of more people, or leave out {person}."
+            raise ValueError(Message.of(problem + advice))
         frame = model_frame(task.columns, task.codes)
         target = self._scorer(frame, fold, task.v_codes, task.weights)
         sensitive = self._scorer(frame, fold, task.s_codes, task.weights)

@@ -327,9 +327,9 @@ def learn_positions(
     """Return the alphabet of each column, and the position of each row's value in it."""
     columns, positions = [], []
     for values, label, option in zip(series, labels, options, strict=True):
-        column, codes, distinct = learn_values(values, weights, label, **option)
+        column, codes, of_codes = learn_values(values, weights, label, **option)
         columns.append(column)
-        positions.append(take(column.positions_of(distinct, label), codes))
+        positions.append(take(of_codes, codes))
     return tuple(columns), positions
 
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,15 @@ import pandas as pd
 from .._messages import InPython, Message, Named
 from .._typing import BoolArray, CountArray, FloatArray, IntArray
 from ..codes import UNKNOWN, chunks, count, take
-from .values import as_numbers, coded, coded_by_offset, factorize, family_of
+from .values import (
+    as_list,
+    as_numbers,
+    coded_by_offset,
+    factorize,
+    factorized,
+    family_of,
+    sorted_numbers,
+)
 
 # Up to this many edges, comparing with each of them is faster than a binary search per number.
 _FEW_EDGES = 32
@@ -52,24 +60,25 @@ class Bins:
 
 
 def cut(
-    values: list[Any],
+    values: Any,
     numbers: FloatArray,
-    weights: FloatArray,
+    weights: CountArray,
     rows: CountArray,
     n_bins: BinsLike,
     label: Hashable,
 ) -> Bins:
     """Return the `Bins` of distinct values.
 
-    numbers : the values as numbers; weights, rows : of each value; n_bins : a number of bins of
-    about equal weight, or edges.
+    values : an array; numbers : the values as numbers; weights, rows : of each value; n_bins : a
+    number of bins of about equal weight, or edges.
     """
-    if len(np.unique(numbers)) < len(numbers):
+    if not (numbers[1:] > numbers[:-1]).all():
+        order = np.argsort(numbers)
+        values, numbers = values.take(order), numbers[order]
+        weights, rows = weights[order], rows[order]
+    if (numbers[1:] == numbers[:-1]).any():
         problem = f"The column {label!r} has integers that are too large to tell apart as floats: "
         raise ValueError(problem + "subtract a constant, or convert it to strings.")
-    order = np.argsort(numbers, kind="stable")
-    values, numbers = [values[i] for i in order], numbers[order]
-    weights, rows = weights[order], rows[order]
     if np.ndim(n_bins) == 0:
         edges, bounds = _quantiles(numbers, weights, n_bins), (-np.inf, np.inf)
     else:
@@ -78,20 +87,28 @@ def cut(
             problem = f" for the column {label!r} do not cover its values. Got {list(n_bins)!r}: "
             raise ValueError(Message(_EDGES, problem, "begin with -inf and end with inf."))
         edges, bounds = edges[1:-1], (edges[0], edges[-1])
-    bin_of = np.searchsorted(edges, numbers, side="left")
     ends = [bounds[0], *edges.tolist(), bounds[1]]
+    starts = [0, *np.searchsorted(numbers, edges, side="right").tolist(), len(numbers)]
     medians: list[Any] = [None] * (len(ends) - 1)
-    middles = list(medians)
-    for b in np.unique(bin_of):
-        inside = np.flatnonzero(bin_of == b)
-        cumulated = weights[inside].cumsum()
-        median = inside[np.searchsorted(cumulated, cumulated[-1] / 2)]
-        medians[b] = middles[b] = values[median]
+    middles, of_bins = list(medians), np.zeros((2, len(medians)))  # weights and rows
+    for b, (start, stop) in enumerate(pairwise(starts)):
+        if start == stop:
+            continue
+        inside = slice(start, stop)
+        cumulated = weights[inside].cumsum(dtype=float)
+        of_bins[:, b] = cumulated[-1], rows[inside].sum()
+        median = start + np.searchsorted(cumulated, cumulated[-1] / 2)
+        medians[b] = middles[b] = _value(values, median)
         if rows[median] < FEWEST_ROWS:
             mean = float(np.average(numbers[inside], weights=rows[inside]))
-            middles[b] = _middle(ends[b], ends[b + 1], mean, values[median])
-    weights, rows = (np.bincount(bin_of, w, len(medians)).astype(float) for w in (weights, rows))
-    return Bins(_labels(edges, values[0]), medians, middles, weights, rows, edges, bounds)
+            middles[b] = _middle(ends[b], ends[b + 1], mean, medians[b])
+    labels = _labels(edges, _value(values, 0))
+    return Bins(labels, medians, middles, of_bins[0], of_bins[1], edges, bounds)
+
+
+def _value(values: Any, position: int) -> Any:
+    """Return one value of an array as a Python object."""
+    return values.take([position]).tolist()[0]
 
 
 def _middle(low: float, high: float, mean: float, like: Any) -> Any:
@@ -126,19 +143,26 @@ def _as_time(nanoseconds: float, like: Any) -> Any:
     return moment.to_pydatetime() if isinstance(like, datetime.datetime) else moment.date()
 
 
-def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
-    """Return the bin of each number: how many edges are below it. Undefined for NaN."""
+def edges_below(
+    edges: FloatArray, numbers: FloatArray, side: Literal["left", "right"] = "left"
+) -> IntArray:
+    """Return the same as `np.searchsorted`: how many edges are below each number.
+
+    Undefined for a NaN among the numbers.
+    """
     if len(edges) > _FEW_EDGES:
-        return np.searchsorted(edges, numbers)
+        return np.searchsorted(edges, numbers, side)
     below = np.zeros(len(numbers), dtype=np.int8)
+    is_above = np.greater if side == "left" else np.greater_equal
     for edge in edges:
-        below += (numbers > edge).view(np.int8)
+        below += is_above(numbers, edge).view(np.int8)
     return below
 
 
-def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatArray:
+def _quantiles(numbers: FloatArray, weights: CountArray, n_bins: int) -> FloatArray:
     """Return weighted quantiles, each of them a number that was seen, in the bin below it."""
-    cumulated = weights.cumsum()
+    cumulated = weights.astype(float)
+    np.cumsum(cumulated, out=cumulated)
     shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
     # A share counts as reached if it is missed only by rounding.
     at = np.searchsorted(cumulated, shares * (1 - 1e-12)).clip(max=len(numbers) - 1)
@@ -236,22 +260,23 @@ class ColumnAlphabet:
         """Return the symbol of each row of a pandas Series."""
         near = coded_by_offset(series)
         if near is None and self.edges is not None:
-            return take(np.append(self.symbols, UNKNOWN), self._bins_of(as_numbers(series, label)))
+            return take(np.append(self.symbols, UNKNOWN), self.bins_of(series, label))
         codes, values = near or factorize(series, label)
-        return take(self.of_values(values, label), codes)
+        return take(self.at(self.positions_of(values, label)), codes)
 
-    def of_values(self, values: list[Any], label: Hashable) -> IntArray:
-        """Return the symbols of values, followed by the symbol of a missing one."""
-        return np.append(self.symbols, UNKNOWN).take(self.positions_of(values, label))
+    def at(self, positions: IntArray) -> IntArray:
+        """Return the symbols at some positions in `self.values`."""
+        return np.append(self.symbols, UNKNOWN).take(positions)
 
-    def positions_of(self, values: list[Any], label: Hashable) -> IntArray:
+    def positions_of(self, values: Any, label: Hashable) -> IntArray:
         """Return the positions of values in `self.values`, followed by that of a missing one."""
         if self.edges is not None:
-            found = self._bins_of(as_numbers(pd.Series(values), label))
+            found = self.bins_of(pd.Series(values), label)
         else:
             present = self.values[: len(self.values) - self.has_missing]
             index = pd.Index(present, dtype=object, tupleize_cols=False)
-            found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
+            wanted = pd.Index(as_list(values), dtype=object, tupleize_cols=False)
+            found = index.get_indexer(wanted)
         return np.append(found, self._missing).astype(np.intp)
 
     @property
@@ -259,10 +284,10 @@ class ColumnAlphabet:
         """The position of the missing value."""
         return len(self.values) - 1 if self.has_missing else UNKNOWN
 
-    def _bins_of(self, numbers: FloatArray) -> IntArray:
-        """Return the bin of each number."""
+    def bins_of(self, series: pd.Series, label: Hashable) -> IntArray:
+        """Return the bin of each number or time in a column."""
         assert self.edges is not None
-        low, high = self.bounds
+        numbers, (low, high) = as_numbers(series, label), self.bounds
         bins = np.empty(len(numbers), dtype=np.min_scalar_type(-len(self.values)))
         for rows in chunks(len(numbers)):
             chunk, found = numbers[rows], bins[rows]
@@ -277,8 +302,8 @@ def learn_column(
     series: pd.Series, weights: FloatArray | None, label: Hashable, **options: Any
 ) -> tuple[ColumnAlphabet, IntArray]:
     """Return the `ColumnAlphabet` of a column and the symbol of each row; see `learn_values`."""
-    alphabet, codes, distinct = learn_values(series, weights, label, **options)
-    return alphabet, take(alphabet.of_values(distinct, label), codes)
+    alphabet, codes, positions = learn_values(series, weights, label, **options)
+    return alphabet, take(alphabet.at(positions), codes)
 
 
 def learn_values(
@@ -289,48 +314,97 @@ def learn_values(
     pooling: Pooling = (None, None),
     multiplicities: FloatArray | None = None,
     as_declared: bool = False,
-) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
-    """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values.
+) -> tuple[ColumnAlphabet, IntArray, IntArray]:
+    """Return the `ColumnAlphabet` of a column, a code for each row, and the positions of codes.
 
-    weights : of the rows, or None; pooling : (min_frequency, max_categories); multiplicities : the
-    number of rows of the data that each row stands for, or None for one; as_declared : whether
-    categories without rows are symbols too.
+    These are positions in `ColumnAlphabet.values`; that of a missing value comes last. weights :
+    of the rows, or None; pooling : (min_frequency, max_categories); multiplicities : the number of
+    rows of the data that each row stands for, or None for one; as_declared : whether categories
+    without rows are symbols too.
     """
-    codes, distinct = coded(series, label)
+    near = coded_by_offset(series)
+    is_weighted = weights is not None or multiplicities is not None
+    bins = None if near or is_weighted else _cut_sorted(series, n_bins, label)
+    if bins is not None:
+        n_missing = len(series) - float(bins.rows.sum())
+        alphabet = _alphabet(bins, n_missing, n_missing, pooling)
+        every = np.append(np.arange(len(alphabet.values)), UNKNOWN)
+        return alphabet, alphabet.bins_of(series, label), every
+    codes, distinct = near or factorized(series, label)
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     as_declared = as_declared and is_categorical
     seen = np.arange(len(distinct)) if as_declared else np.flatnonzero(rows[:-1])
-    values = [distinct[i] for i in seen]
-    family = "category" if is_categorical else family_of(values, label)
-    most: Any = np.inf if n_bins is None else n_bins
-    if family in ("numbers", "times") and (np.ndim(most) == 1 or len(values) > most):
-        numbers = as_numbers(pd.Series(values), label)
-        _check_finite(numbers, label)
-        found = cut(values, numbers, totals[seen], rows[seen], n_bins, label)
+    if isinstance(distinct, list):
+        values: Any = [distinct[i] for i in seen]
     else:
-        if family == "numbers":
-            _check_finite(np.array(values, dtype=float), label)
-        if not is_categorical:  # categories keep their order
-            try:
-                order = sorted(range(len(values)), key=values.__getitem__)
-            except TypeError as error:
-                problem = f"The column {label!r} has values that cannot be sorted ({error}): "
-                advice = "convert it to strings or to a category first."
-                raise TypeError(problem + advice) from error
-            seen, values = seen[order], [values[i] for i in order]
-        found = Bins(values, values, values, totals[seen], rows[seen])
-    n = len(found.values) + (has_missing := bool(rows[-1]))
+        values = distinct.take(seen)
+    family = "category" if is_categorical else family_of(values, label)
+    if family in ("numbers", "times") and _are_cut(values, n_bins):
+        found = _cut_finite(values, totals[seen], rows[seen], n_bins, label)
+    else:
+        found = _categories(values, totals[seen], rows[seen], family, label)
+    alphabet = _alphabet(found, totals[-1], rows[-1], pooling, as_declared)
+    return alphabet, codes, alphabet.positions_of(distinct, label)
+
+
+def _cut_sorted(series: pd.Series, n_bins: BinsLike | None, label: Hashable) -> Bins | None:
+    """Return the bins of a column by sorting its numbers; None if it has none, or gets no bins."""
+    found = None if n_bins is None else sorted_numbers(series)
+    if found is None or not _are_cut(found[0], n_bins):
+        return None
+    values, rows = found
+    return _cut_finite(values, rows, rows, n_bins, label)
+
+
+def _are_cut(values: Any, n_bins: BinsLike | None) -> bool:
+    """Whether distinct numbers are cut into bins."""
+    most: Any = np.inf if n_bins is None else n_bins
+    return len(values) > (0 if np.ndim(most) == 1 else most)
+
+
+def _cut_finite(
+    values: Any, weights: CountArray, rows: CountArray, n_bins: BinsLike, label: Hashable
+) -> Bins:
+    """Return the `Bins` of a list or an array of distinct values; see `cut`."""
+    numbers = as_numbers(pd.Series(values, copy=False), label)
+    _check_finite(numbers, label)
+    array = pd.Series(values, dtype=object) if isinstance(values, list) else values
+    return cut(array, numbers, weights, rows, n_bins, label)
+
+
+def _categories(
+    values: Any, weights: FloatArray, rows: CountArray, family: str, label: Hashable
+) -> Bins:
+    """Return distinct values without bins, sorted unless they are categories."""
+    if family == "numbers":
+        _check_finite(np.array(values, dtype=float), label)
+    values = as_list(values)
+    if family != "category":
+        try:
+            order = sorted(range(len(values)), key=values.__getitem__)
+        except TypeError as error:
+            problem = f"The column {label!r} has values that cannot be sorted ({error}): "
+            advice = "convert it to strings or to a category first."
+            raise TypeError(problem + advice) from error
+        values, weights, rows = [values[i] for i in order], weights[order], rows[order]
+    return Bins(values, values, values, weights, rows)
+
+
+def _alphabet(
+    found: Bins, weight: float, n_rows: float, pooling: Pooling, as_declared: bool = False
+) -> ColumnAlphabet:
+    """Return the alphabet of bins or values; weight, n_rows : of the rows with a missing value."""
+    n = len(found.values) + (has_missing := bool(n_rows))
     lists = found.values, found.labels, found.middles
-    all_values, labels, middles = ((*of_value, None)[:n] for of_value in lists)
-    weight, n_rows = np.append(found.weights, totals[-1])[:n], np.append(found.rows, rows[-1])[:n]
-    occurs = np.flatnonzero((n_rows > 0) | as_declared)
+    values, labels, middles = ((*of_value, None)[:n] for of_value in lists)
+    weights, rows = np.append(found.weights, weight)[:n], np.append(found.rows, n_rows)[:n]
+    occurs = np.flatnonzero((rows > 0) | as_declared)
     symbols = np.full(n, UNKNOWN)
-    symbols[occurs] = pool(weight[occurs], *pooling)
-    encoder, shown = (all_values, labels, symbols, weight), (middles, n_rows < FEWEST_ROWS)
-    alphabet = ColumnAlphabet(*encoder, *shown, found.edges, found.bounds, has_missing)
-    return alphabet, codes, distinct
+    symbols[occurs] = pool(weights[occurs], *pooling)
+    encoder, shown = (values, labels, symbols, weights), (middles, rows < FEWEST_ROWS)
+    return ColumnAlphabet(*encoder, *shown, found.edges, found.bounds, has_missing)
 
 
 def _check_finite(numbers: FloatArray, label: Hashable) -> None:

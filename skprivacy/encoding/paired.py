@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Named
+from .._messages import Message
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
 from .alphabets import (
@@ -112,11 +112,11 @@ class PairedAlphabet(Alphabet):
             name = f"combination of {', '.join(map(repr, labels))}"
             name = name if label is None else f"column {label!r}"
             shown = unknown_values(self.beside, series, labels, codes, label)
-            rows = f"{n:,} row{'s' if n > 1 else ''}"
-            found = f", has values that fit did not see, in {rows}: {shown}. "
+            rows = f"{n:,} row{'s' if n > 1 else ''}: {shown}"
+            found = "The {name}, in {beside}, has values that fit did not see, in {rows}. "
             reason = "They would be released unchanged, and no guarantee covers them: "
             advice = "leave out these rows, replace the values, or fit to rows that have them."
-            raise ValueError(Message(f"The {name}, in ", Named("beside"), found, reason, advice))
+            raise ValueError(Message.of(found + reason + advice, name=name, rows=rows))
         return codes
 
     @cached_property

@@ -55,6 +55,12 @@ _ROWS_PER_VALUE = 8
 
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
+    codes, values = factorized(series, label)
+    return codes, as_list(values)
+
+
+def factorized(series: pd.Series, label: Hashable) -> tuple[IntArray, Any]:
+    """Return codes, -1 for missing, and an array of numbers or times, or a list of values."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes, categories = series.array.codes, series.cat.categories
         if categories.dtype == object:
@@ -77,7 +83,15 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
         rows = np.flatnonzero(np.isin(codes, alike))
         family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
         return _of_objects(codes, values)
-    return codes, (uniques + 0.0 if series.dtype.kind == "f" else uniques).tolist()
+    if series.dtype.kind == "f":
+        return codes, uniques + 0.0
+    is_other = isinstance(series.dtype, pd.SparseDtype | pd.ArrowDtype)
+    return codes, uniques if series.dtype.kind in "iumM" and not is_other else uniques.tolist()
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return a list, or an array of numbers or times, as a list of Python objects."""
+    return values if isinstance(values, list) else values.tolist()
 
 
 def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
@@ -93,10 +107,11 @@ def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]
 
 def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and a list of values, some of which may not occur."""
-    return coded_by_offset(series) or factorize(series, label)
+    codes, values = coded_by_offset(series) or factorized(series, label)
+    return codes, as_list(values)
 
 
-def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
+def coded_by_offset(series: pd.Series) -> tuple[IntArray, IntArray] | None:
     """Return integers of a narrow range as codes counted from the least; otherwise None."""
     is_sparse = isinstance(series.dtype, pd.SparseDtype)
     if series.dtype.kind not in "iu" or is_sparse or len(series) < _ROWS_PER_VALUE:
@@ -115,11 +130,41 @@ def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
     codes -= np.array(low).astype(codes.dtype)
     if missing.any():
         codes[missing] = UNKNOWN
-    return codes, list(range(low, high + 1))
+    # Computed modulo the size of their type, which may be too narrow for the differences.
+    return codes, np.arange(high - low + 1).astype(dtype) + numbers.min()
 
 
-def family_of(values: list[Any], label: Hashable) -> str:
-    """Return the kind of values in a column: "numbers", "times", or the name of a type."""
+def sorted_numbers(series: pd.Series) -> tuple[Any, IntArray] | None:
+    """Return the distinct numbers or times of a column in order, and how many rows have each.
+
+    Both are arrays. None if the dtype is of neither, or if it has to be counted by codes.
+    """
+    dtype, is_other = series.dtype, isinstance(series.dtype, pd.SparseDtype | pd.ArrowDtype)
+    if dtype.kind == "f" and dtype != np.longdouble:
+        numbers = np.sort(series.to_numpy(dtype=float, na_value=np.nan))
+        numbers = numbers[: len(numbers) - np.count_nonzero(np.isnan(numbers))]
+        numbers += 0.0  # -0.0 becomes 0.0
+    elif dtype.kind in "iumM" and not is_other:
+        present = series.dropna() if series.hasnans else series
+        present = present.astype("int64") if dtype.kind in "mM" else present
+        numbers = np.sort(present.to_numpy(dtype=getattr(present.dtype, "numpy_dtype", None)))
+    else:
+        return None
+    is_first = np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
+    counts: IntArray = np.ones(len(numbers), dtype=np.int8)
+    if not is_first.all():
+        starts = np.flatnonzero(is_first)
+        numbers, counts = numbers[starts], np.diff(starts, append=len(numbers))
+    return pd.Index(numbers).astype(dtype) if dtype.kind in "mM" else numbers, counts
+
+
+def family_of(values: Any, label: Hashable) -> str:
+    """Return the kind of values in a column: "numbers", "times", or the name of a type.
+
+    values : a list, or an array of numbers or times.
+    """
+    if not isinstance(values, list) and len(values):
+        return "numbers" if values.dtype.kind in "iuf" else "times"
     families = {_family(value) for value in values}
     if len(families) > 1:
         problem = f"The column {label!r} mixes {' and '.join(sorted(families))} values: "
@@ -156,7 +201,9 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
         problem = f"The column {label!r} has times before 1677 or after 2262, out of range in "
         raise ValueError(problem + "nanoseconds: convert it to strings, or to years.") from None
     try:
-        return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
+        if series.dtype.kind not in "iuf":
+            series = pd.to_numeric(series)
+        return series.to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         # Without the cause, which shows a value that may be sensitive.
         problem = f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."

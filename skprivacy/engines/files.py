@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Named
+from .._messages import Message
 from .._typing import FilePath, IntArray, NamedColumns
 from ..encoding.columns import BinsLike, Edges
 from ..encoding.values import family_of
@@ -438,9 +438,10 @@ class BlockNoise:
     def check(self) -> None:
         """Check, after the last block, that no two rows had the same id."""
         if (n_repeated := self._seen.n_repeated()) > 0:
+            template = "{record_ids} names {name!r}, which must be unique in {file}: {found}"
             name, file = self._source.names[self._position], self._source.input.name
-            unique = f" names {name!r}, which must be unique in {file}: "
-            raise ValueError(Message(Named("record_ids"), unique, repeated(n_repeated)))
+            found = repeated(n_repeated)
+            raise ValueError(Message.of(template, name=name, file=file, found=found))
 
 
 def id_position(source: Source, column: str) -> int:

@@ -34,7 +34,7 @@ def beside_positions(settings: Settings, table: Table) -> tuple[int, ...]:
     for name in {level.name for level in table.index_levels()} - {None, *(table.names or ())}:
         if name in listed:  # only columns are published under the budget
             where = f" names {name!r}, which is the index of X: make it a column first, "
-            raise ValueError(about(settings.owner, "beside", where, "X.reset_index()."))
+            raise ValueError(about(settings.owner, "beside", where + "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
     return tuple(sorted(found))
 
@@ -56,9 +56,10 @@ def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, 
         numbers = {"n_values": n_values, "n_rows": n_rows, "most": most}
         raise ValueError(Message.of(template, listed=listed, **numbers))
     if settings.max_outputs is not None and settings.max_outputs < n_values:
-        why = f" must be at least {n_values}: no output is shared by different values of {listed}"
-        got = ", in ", Named("beside"), f". Got {settings.max_outputs}."
-        raise ValueError(about(settings.owner, "max_outputs", why, *got))
+        why = " must be at least {least}: no output is shared by different values of {listed}, in "
+        values = {"least": n_values, "listed": listed, "got": settings.max_outputs}
+        text = Message.of(why + "{beside}. Got {got}.", **values)
+        raise ValueError(about(settings.owner, "max_outputs", text))
     return alphabet, codes
 
 
@@ -323,9 +324,9 @@ def roles_of(
     _check_one_role(table, roles | {"remainder": remainder})
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
     if cut := [name for name in map(table.label, beside) if bins.get(name) is not None]:
-        where = f" names the column {cut[0]!r}, which is published unchanged in "
-        advice = Named("beside"), ": cut it before fit, or release it too."
-        raise ValueError(about(owner, "n_bins", where, *advice))
+        where = " names the column {name!r}, which is published unchanged in {beside}: "
+        advice = "cut it before fit, or release it too."
+        raise ValueError(about(owner, "n_bins", Message.of(where + advice, name=cut[0])))
     if not x_positions:
         got = f" must name at least one column that is not sensitive. Got {settings.columns!r}."
         raise ValueError(about(owner, "columns", got))

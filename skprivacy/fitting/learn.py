@@ -14,7 +14,7 @@ from .._messages import InPython, Message, Notice, Setting, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet, Cells
 from ..channels import tidied
-from ..codes import UNKNOWN, count, take
+from ..codes import UNKNOWN, chunks, count, take
 from ..design import Arrange, design_task
 from ..encoding import (
     DEFAULT_BINS,
@@ -26,6 +26,7 @@ from ..encoding import (
     paired,
 )
 from ..encoding.alphabets import ShownColumn, combine
+from ..encoding.columns import edges_below
 from ..encoding.values import coded, coded_by_offset
 from ..fidelity import (
     ComparedColumn,
@@ -429,48 +430,80 @@ def raw_x(
 class _RawRows:
     """The distinct raw rows of X.
 
-    values : of each column, as numbers if it was cut; codes : (n, n_columns), the value in each
-    distinct row, -1 if it is missing; symbols, weights : of each distinct row; of_row : the
-    distinct row of each row.
+    places : of each distinct row in each column that was cut, NaN if missing, and None for other
+    columns; symbols, weights : of each distinct row; of_row : the distinct row of each row.
     """
 
-    values: list[FloatArray | list[Any]]
-    codes: IntArray
+    places: list[FloatArray | None]
     symbols: IntArray
-    weights: FloatArray
+    weights: CountArray
     of_row: IntArray
 
     @classmethod
     def of(cls, rows: LabelledRows, x: CodedRows) -> _RawRows:
         """Return the distinct rows."""
-        columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
-        parts = [_factorized(column, series, name) for column, (name, series) in columns]
-        codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
-        sizes = [len(values) + 1 for _, values in parts]
-        if (strata := x.alphabet.strata) is not None:  # one raw row is in several pairs
-            codes, sizes = [*codes, strata[x.x_codes]], [*sizes, int(strata.max()) + 1]
-        distinct, of_row = combine(codes, sizes)
-        distinct = distinct[:, : len(parts)]
-        symbols = np.empty(len(distinct), dtype=np.intp)
-        symbols[of_row] = x.x_codes
-        weights = np.bincount(of_row, rows.weights, len(distinct)).astype(float)
-        return cls([values for _, values in parts], distinct - 1, symbols, weights, of_row)
+        places, of_row, n = _distinct_rows(rows, x)
+        symbols = np.empty(n, dtype=x.x_codes.dtype)
+        for chunk in chunks(len(of_row)):
+            symbols[of_row[chunk]] = x.x_codes[chunk]
+        if rows.weights is None and n == len(of_row):
+            return cls(places, symbols, np.ones(n, dtype=np.int8), of_row)
+        return cls(places, symbols, np.bincount(of_row, rows.weights, n), of_row)
 
     def shares(self, n_symbols: int) -> FloatArray:
         """Return the share of each distinct row among those with the same symbol."""
-        totals = np.bincount(self.symbols, self.weights, n_symbols)
-        return self.weights / np.where(totals > 0, totals, 1.0)[self.symbols]
+        totals = count(self.symbols, n_symbols, self.weights)[:-1]
+        totals = np.where(totals > 0, totals, 1.0)
+        shares = np.empty(len(self.symbols))
+        for rows in chunks(len(shares)):
+            shares[rows] = self.weights[rows] / totals[self.symbols[rows]]
+        return shares
 
 
-def _factorized(
-    column: ColumnAlphabet, series: pd.Series, name: Hashable
-) -> tuple[IntArray, FloatArray | list[Any]]:
+def _distinct_rows(
+    rows: LabelledRows, x: CodedRows
+) -> tuple[list[FloatArray | None], IntArray, int]:
+    """Return the places of the distinct raw rows, the distinct row of each, and their number."""
+    columns, strata = x.alphabet.columns, x.alphabet.strata
+    named = zip(columns, rows.x_columns.items(), strict=True)
+    parts = [_factorized(column, series, name) for column, (name, series) in named]
+    codes, sizes = [code for code, _ in parts], [max(len(values), 1) for _, values in parts]
+    if len(columns) == 1 and strata is None and _all_occur(parts[0][1]):
+        of_row, numbers = parts[0]
+        if (of_row == UNKNOWN).any():  # missing values come first
+            of_row, numbers = of_row + 1, np.append(np.nan, numbers)
+        return [numbers], of_row, len(numbers)
+    if strata is not None:  # one raw row is in several pairs
+        codes, sizes = [*codes, strata[x.x_codes]], [*sizes, int(strata.max()) + 1]
+    distinct, of_row = combine(codes, sizes)
+    places = [
+        np.append(values, np.nan)[distinct[:, i]] if columns[i].is_cut else None
+        for i, (_, values) in enumerate(parts)
+    ]
+    return places, of_row, len(distinct)
+
+
+def _all_occur(values: Any) -> bool:
+    """Whether values are places in the order of rows, not integers of a range, or categories."""
+    return isinstance(values, np.ndarray) and values.dtype.kind == "f"
+
+
+def _factorized(column: ColumnAlphabet, series: pd.Series, name: Hashable) -> tuple[IntArray, Any]:
     """Return the codes of a column, -1 for missing values, and its values."""
     if not column.is_cut:
         return coded(series, name)
     if (near := coded_by_offset(series)) is not None:
-        return near[0], np.array(near[1], dtype=float)
-    return pd.factorize(places_of(column, series))
+        return near
+    numbers = places_of(column, series)
+    known = ~np.isnan(numbers)
+    values = numbers if known.all() else numbers[known]
+    in_order = np.sort(values)
+    if (in_order[1:] == in_order[:-1]).any():
+        return pd.factorize(numbers)
+    codes = np.cumsum(known, dtype=np.min_scalar_type(-len(known) - 1))  # without a hash table
+    codes -= 1
+    codes[~known] = UNKNOWN
+    return codes, values
 
 
 def _compared(
@@ -480,29 +513,33 @@ def _compared(
 
     by_rank : by mid-ranks in place of numbers.
     """
-    numbers: FloatArray = np.asarray(raw.values[position], dtype=float)
-    codes = raw.codes[:, position]
+    numbers = raw.places[position]
+    assert numbers is not None
     shown_numbers = places_of(column, pd.Series(shown.values, dtype=object))
     places, shown_places, unit = numbers, shown_numbers, unit_of(column)
     if by_rank:
-        known = codes != UNKNOWN
-        weights = np.bincount(codes[known], raw.weights[known], len(numbers)).astype(float)
-        order = np.argsort(numbers)
-        below, places = np.cumsum(weights[order]), np.empty(len(numbers))
-        places[order] = (below - weights[order] / 2) / below[-1]
-        shown_places, unit = mid_ranks(numbers, weights, shown_numbers), ""
+        values, codes = np.unique(numbers, return_inverse=True)  # NaN, if there is any, is last
+        values = values[~np.isnan(values)]
+        weights = np.bincount(codes, raw.weights)[: len(values)].astype(float)
+        below = np.cumsum(weights)
+        places = np.append((below - weights / 2) / below[-1], np.nan)[codes]
+        shown_places, unit = mid_ranks(values, weights, shown_numbers), ""
     as_missing = shown.values.index(None) if None in shown.values else UNKNOWN
-    values = np.append(_found(numbers, shown_numbers), as_missing)[codes]
-    at, by_symbol = np.append(places, np.nan)[codes], shown.by_symbol()
-    found = spread(values, raw.symbols, raw.weights, by_symbol.shape, at, shown_places)
+    held, by_symbol = _found(numbers, shown_numbers, as_missing), shown.by_symbol()
+    found = spread(held, raw.symbols, raw.weights, by_symbol.shape, places, shown_places)
     return ComparedColumn(found, by_symbol, unit)
 
 
-def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
+def _found(numbers: FloatArray, shown: FloatArray, as_missing: int) -> IntArray:
     """Return the position of each number among the shown ones, -1 for none."""
     order = np.argsort(shown, kind="stable")  # a missing one comes last, and equals none
-    nearest = order[np.searchsorted(shown[order], numbers).clip(max=len(shown) - 1)]
-    return np.where(shown[nearest] == numbers, nearest, UNKNOWN)
+    found = np.empty(len(numbers), dtype=np.min_scalar_type(-len(shown)))
+    for rows in chunks(len(numbers)):
+        number = numbers[rows]
+        nearest = order[edges_below(shown[order], number).clip(max=len(shown) - 1)]
+        found[rows] = np.where(shown[nearest] == number, nearest, UNKNOWN)
+        found[rows][np.isnan(number)] = as_missing
+    return found
 
 
 def _utility_before_cuts(
@@ -512,8 +549,10 @@ def _utility_before_cuts(
     p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
     shares = raw.shares(len(p_x))
     if isinstance(objective, MutualInformation):
-        information = -shares * np.log(np.where(shares > 0, shares, 1.0))
-        within = np.bincount(raw.symbols, information, len(p_x))
+        for rows in chunks(len(shares)):
+            share = shares[rows]
+            shares[rows] = -share * np.log(np.where(share > 0, share, 1.0))
+        within = count(raw.symbols, len(p_x), shares)[:-1]
         whole = float(entropy(p_x) + p_x @ within)
         return _share(mechanism.utility - least, whole - least)
     if isinstance(objective, Guess) and mechanism.strata is None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Parameter
+from .._messages import Message
 from .._typing import Scope
-from .._validation import check_choice, check_confidence, check_integer, check_real, message
+from .._validation import about, check_choice, check_confidence, check_integer, check_real, message
 from ..cells import Cells
 from ..fitted import check_budget, columns_of_secrets
 from ..measures import Measure
@@ -83,9 +83,8 @@ class Settings:
             check_confidence(owner, self.confidence)
             if self.smoothing:
                 # Rows that nobody has seen would make the limit for the population too low.
-                template = "{smoothing} must be 0 with a {confidence}. Got {got}."
-                smoothing = Parameter("smoothing", owner)
-                raise ValueError(Message.of(template, smoothing=smoothing, got=self.smoothing))
+                needs, got = " must be 0 with a {confidence}. Got {got}.", self.smoothing
+                raise ValueError(about(owner, "smoothing", Message.of(needs, got=got)))
         if isinstance(self.min_frequency, numbers.Integral):
             check_integer(owner, "min_frequency", self.min_frequency, low=1)
         elif self.min_frequency is not None:
@@ -139,7 +138,7 @@ class Settings:
         bins = self.n_bins if isinstance(self.n_bins, dict) else {}
         for unknown in (name for name in bins if name not in names and name not in s_names):
             where = f" names the column {unknown!r}, which X does not have."
-            raise ValueError(Message(Parameter("n_bins", self.owner), where))
+            raise ValueError(about(self.owner, "n_bins", where))
         if isinstance(self.epsilon, Mapping):
             columns_of_secrets(self.owner, self.epsilon, s_names)
 

@@ -405,10 +405,9 @@ class _Bins:
         self.edges = as_numbers(pd.Series(list(edges)), name)
         present = column.notna().to_numpy()
         totals = pd.Series(counts[present]).groupby(column[present].to_numpy()).sum()
-        values = totals.index.tolist()
-        numbers = as_numbers(pd.Series(values), name)
+        numbers = as_numbers(pd.Series(totals.index.tolist()), name)
         weights = totals.to_numpy(dtype=float)
-        bins = cut(values, numbers, weights, weights, edges, name)
+        bins = cut(totals.index, numbers, weights, weights, edges, name)
         self._standing = pd.Series(bins.values, dtype=column.dtype)
 
     def represented(self, column: pd.Series) -> pd.Series:

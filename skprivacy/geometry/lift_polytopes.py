@@ -237,11 +237,11 @@ class LiftPolytopes:
         n_s, n_x = self.deviations.shape
         count = count_bases(n_s, n_x, self.rank, sides)
         if count > self.max_bases or count * n_s > _MOST_CELLS:
-            has = f" has up to {count:,} candidate vertices, more than "
-            most = InPython(f"max_bases={self.max_bases:,}. ", f"{self.max_bases:,}. ")
+            template = "{size} has up to {count:,} candidate vertices, more than {most}. {hints}"
+            most = InPython(f"max_bases={self.max_bases:,}", f"{self.max_bases:,}")
             hint = "Pool rare symbols of X, coarsen S, or raise max_bases."
-            hints = InPython(hint, SMALLER.elsewhere)
-            raise SolverError(Message(table_size(n_s, n_x), has, most, hints))
+            size, hints = table_size(n_s, n_x), InPython(hint, SMALLER.elsewhere)
+            raise SolverError(Message.of(template, size=size, count=count, most=most, hints=hints))
 
     def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
         """Return the vertices whose tight rows equal `sides`, each the low or the high bound."""

@@ -70,7 +70,7 @@ def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     """Return `scope` if `measure` supports it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
-        no_scope = f"The measure {measure!r} has no scope {scope!r}. "
-        instead = " supports it with ", Setting("scope", measure.scopes[0]), "."
-        raise ValueError(Message(no_scope, Owner(owner), *instead))
+        text = "The measure {measure!r} has no scope {scope!r}. {owner} supports it with {own}."
+        values = {"owner": Owner(owner), "own": Setting("scope", measure.scopes[0])}
+        raise ValueError(Message.of(text, measure=measure, scope=scope, **values))
     return scope

@@ -27,9 +27,9 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._messages import SENSITIVE, InPython, Message, Parameter, doing, in_points, message_of, warn
+from .._messages import InPython, Message, doing, in_points, message_of, warn
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
-from .._validation import check_real, message
+from .._validation import about, check_real, message
 from ..joint import count_pairs
 from ..mechanism import Guarantee, Mechanism
 from ..releasing.output_names import UnreadableLabelsError
@@ -183,7 +183,7 @@ def audit(
     check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
     target, values = coded(sensitive, "sensitive")
     if len(values) < 2:
-        raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
+        raise ValueError(about(owner, "sensitive", " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
     is_enough = len(target) >= _ENOUGH_ROWS and np.bincount(target).min() >= _ENOUGH_OF_EACH
     stops_early = isinstance(cv, numbers.Integral) and bool(is_enough)
@@ -265,17 +265,15 @@ def _attackers(
 def _check_groups(target: IntArray, n_splits: int) -> None:
     smallest = np.bincount(target).min()
     if smallest < n_splits:
-        raise ValueError(
-            Message(
-                "The smallest group of ",
-                SENSITIVE,
-                f" has {smallest} rows, fewer than the {n_splits} folds",
-                InPython(" of the 'cv' parameter of audit"),
-                ": pool groups",
-                InPython(", or pass a smaller cv"),
-                ".",
-            )
+        text = Message.of(
+            "The smallest group of {S} has {n_rows} rows, fewer than the {n_splits} folds{of_cv}: "
+            "pool groups{or_cv}.",
+            n_rows=smallest,
+            n_splits=n_splits,
+            of_cv=InPython(" of the 'cv' parameter of audit"),
+            or_cv=InPython(", or pass a smaller cv"),
         )
+        raise ValueError(text)
 
 
 def _encoded(columns: dict[Hashable, pd.Series]) -> tuple[FloatArray, BoolArray]:

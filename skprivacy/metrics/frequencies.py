@@ -7,9 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Parameter
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray, Labels
-from .._validation import message
+from .._validation import about, message
 from ..encoding import UNKNOWN
 from ..fitted import Fitted, Training
 from ..fitting.fitted_estimator import fitted_of
@@ -25,13 +24,8 @@ def _outputs(released: ColumnsLike, y_labels: Labels, owner: str) -> IntArray:
     positions = pd.Index(y_labels, tupleize_cols=False).get_indexer(values)
     if (positions < 0).any():
         unknown = values[positions < 0].tolist()[0]
-        raise ValueError(
-            Message(
-                Parameter("released", owner),
-                f" must hold outputs of the mechanism. Got {unknown!r}, which is not one of its "
-                f"y_labels.",
-            )
-        )
+        problem = f" must hold outputs of the mechanism. Got {unknown!r}, which is not one of its "
+        raise ValueError(about(owner, "released", problem + "y_labels."))
     return positions[codes]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import beta
 
-from .._messages import SENSITIVE, Message
+from .._messages import Message
 from .._numerics import NEGLIGIBLE
 from .._typing import FloatArray, Labels, Scope
 from .._validation import about, check_integer, check_real
@@ -492,17 +492,16 @@ def check_measure(measure: Measure, n_groups: int) -> None:
         problem = f" must be one of skprivacy's own: no bound is proven for {measure!r}."
         raise ValueError(about(_OWNER, "measure", problem))
     if n_groups > most:
-        advice = f", the most that {measure.name} supports: cut numbers into bins, or pool groups."
-        raise ValueError(
-            Message(f"The rows have more than {most:,} groups of ", SENSITIVE, advice)
-        )
+        problem = "The rows have more than {most:,} groups of {S}, the most that {name} supports: "
+        advice = "cut numbers into bins, or pool groups."
+        raise ValueError(Message.of(problem + advice, most=most, name=measure.name))
 
 
 def _check_rows(counts: FloatArray) -> None:
     """Check that every group has rows; the message names no group."""
     if len(counts) < 2:
-        problem = ": there is nothing to compare it with."
-        raise ValueError(Message("The rows have a single group of ", SENSITIVE, problem))
+        template = "The rows have a single group of {S}: there is nothing to compare it with."
+        raise ValueError(Message.of(template))
     if missing := int((counts.sum(axis=1) == 0).sum()):
         raise ValueError(
             f"{missing} of the {len(counts)} groups of S seen by fit have no row here: nothing "

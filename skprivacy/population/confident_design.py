@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._messages import SENSITIVE, Message, Named, Setting
+from .._messages import SENSITIVE, Message, Setting
 from .._typing import FloatArray
 from ..channels import constant_output, expanded, independent, merged_to
 from ..exceptions import BesideError
@@ -268,21 +268,18 @@ class ConfidentDesign:
         for name, counts in self._counts.items():
             limit = upper_limits(counts, *channel, with_average=of_average).in_scope(scope)
             if not limit <= self._budgets[name]:
-                rows = f"{self._task.n_samples:,.0f} rows"
-                raise BesideError(
-                    Message(
-                        f"In the population, the columns beside the release may leak {limit:.4g} "
-                        f"about ",
-                        SENSITIVE if name is None else repr(name),
-                        " by themselves, more than ",
-                        Setting("epsilon", self._budgets[name]),
-                        f": {rows} do not exclude that with ",
-                        Setting("confidence", self._task.confidence),
-                        ". Use a larger ",
-                        Named("epsilon"),
-                        ", more rows, or release these columns too.",
-                    )
+                text = Message.of(
+                    "In the population, the columns beside the release may leak {limit:.4g} about "
+                    "{secret} by themselves, more than {budget}: {n_rows:,.0f} rows do not "
+                    "exclude that with {level}. Use a larger {epsilon}, more rows, or release "
+                    "these columns too.",
+                    limit=limit,
+                    secret=SENSITIVE if name is None else repr(name),
+                    budget=Setting("epsilon", self._budgets[name]),
+                    n_rows=self._task.n_samples,
+                    level=Setting("confidence", self._task.confidence),
                 )
+                raise BesideError(text)
 
 
 def _closer(channel: FloatArray, independence: FloatArray, shares: FloatArray) -> FloatArray:

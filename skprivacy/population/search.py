@@ -87,9 +87,9 @@ _GRID, _COARSE_GRID = 200, 50
 _CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.02, 6
 _SAME = 1e-7
 
-# Number of steps with new slopes, (at first, later), with few and with many symbols, and the share
-# of the utility that is worth another step.
-_STEPS, _STEPS_WITH_MANY, _SMALL_GAIN = (30, 8), (8, 3), 1e-5
+# Number of steps with new slopes, (at first, later): with few symbols, with many, and with many if
+# a design for the sample is the start; and the share of the utility that is worth another step.
+_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 1), 1e-5
 
 # Smaller P(y|x) do not count as a pair of symbol and output.
 _NEGLIGIBLE = 1e-6
@@ -167,6 +167,7 @@ class ConfidentSearch:
         self._root_n = np.sqrt(budgets[0].n_rows)
         self._has_few = self._n_x <= _FEW_SYMBOLS
         self._first_steps, self._later_steps = _STEPS if self._has_few else _STEPS_WITH_MANY
+        self._most_changes = _MOST_CHANGES if self._has_few else 1
 
     def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
         """Return the best attempt; starts : first channels, unused for a loss of labels."""
@@ -322,7 +323,7 @@ class ConfidentSearch:
 
     def _improved(self, best: Attempt) -> Attempt:
         """Return the best attempt with other margins of its outputs, or with fewer outputs."""
-        for _ in range(_MOST_CHANGES if self._has_few else 1):
+        for _ in range(self._most_changes):
             # The merger with the largest utility for its limit.
             merged = list(self._mergers(best))
             fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
@@ -385,9 +386,14 @@ class ConfidentSearch:
 
     def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
+        if not self._has_few and starts:
+            # The outputs of a design for small budgets are near the best ones: programs for all
+            # starts, or for other margins, take minutes and gain next to nothing.
+            self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
+            self._most_changes = 0
+            return self._attempt_from(starts[-1], beta)
         if not self._has_few:
-            found = [self._ascended_from(s, beta) for s in starts or [self._mostly_unchanged()]]
-            return self._attempt_from(max(found, key=self._utility_of), beta)
+            return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):

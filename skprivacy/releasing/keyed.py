@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Owner, Parameter
+from .._messages import InPython, Message, Named, Owner
 from .._typing import IntArray, Seed
+from .._validation import about
 from ..encoding import ColumnAlphabet
 from ..tables.frames import Table, as_columns, check_length
 from .record_ids import encode_ids, n_repeated, siphash
@@ -35,7 +36,7 @@ from .sampler import (
 _FEWEST_KEY_BYTES = 16
 _MOST_KEY_BYTES = 64  # the limit of BLAKE2b
 _PERSON = b"skprivacy"
-_MAKE_ONE = "Make one with secrets.token_bytes(32) and keep it in a safe place. "
+_MAKE_ONE = InPython("Make one with secrets.token_bytes(32) and keep it in a safe place. ")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,9 +95,9 @@ def _spelled(value: Any) -> str:
 def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
     """Check that ids are not in one of the columns that are released or sensitive."""
     if column in special:
-        problem = f" names the column {column!r}, which is released or sensitive itself: "
+        problem = "{record_ids} names the column {name!r}, which is released or sensitive itself: "
         reason = "noise that depends on it would reveal it. Ids need a column of their own."
-        raise ValueError(Message(Named("record_ids"), problem, reason))
+        raise ValueError(Message.of(problem + reason, name=column))
 
 
 class RecordNoise(Noise):
@@ -124,8 +125,8 @@ class RecordNoise(Noise):
 
     def unique(self) -> Self:
         """Return the noise itself, if no two rows have the same id and thus the same noise."""
-        if n_rows := n_repeated(self._hashes):
-            raise ValueError(Message(Named("record_ids"), f" must be unique: {repeated(n_rows)}"))
+        if n := n_repeated(self._hashes):
+            raise ValueError(Message.of("{record_ids} must be unique: {found}", found=repeated(n)))
         return self
 
 
@@ -172,9 +173,9 @@ class GivenRecords(NoiseSource):
         check_length(self.ids, table.n_rows, "record_ids")
         has_index = self.index is not None and isinstance(table.original, pd.DataFrame)
         if has_index and not table.original.index.equals(self.index):
-            problem = " has a different index from X, so rows would get the noise of others: "
-            advice = "align them, or pass .to_numpy() if the order is right."
-            raise ValueError(Message(Named("record_ids"), problem, advice))
+            problem = "{record_ids} has a different index from X, so rows would get the noise of "
+            advice = "others: align them, or pass .to_numpy() if the order is right."
+            raise ValueError(Message.of(problem + advice))
         return RecordNoise(self.keys, self.ids).unique()
 
 
@@ -190,13 +191,14 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
     TypeError: The 'secret_key' parameter of transform must be bytes. Make one with ... str.
     """
     if not isinstance(secret_key, bytes | bytearray | memoryview):
-        problem = Parameter("secret_key", owner), " must be bytes. ", InPython(_MAKE_ONE)
-        raise TypeError(Message(*problem, f"Got a value of type {type(secret_key).__name__}."))
+        template = " must be bytes. {hint}Got a value of type {kind}."
+        text = Message.of(template, hint=_MAKE_ONE, kind=type(secret_key).__name__)
+        raise TypeError(about(owner, "secret_key", text))
     key = bytes(secret_key)
     if len(key) < _FEWEST_KEY_BYTES:
-        text = f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. "
-        problem = Parameter("secret_key", owner), text, InPython(_MAKE_ONE)
-        raise ValueError(Message(*problem, f"Got {len(key)} bytes."))
+        template = " must have at least {n} bytes, or it can be guessed. {hint}Got {got} bytes."
+        text = Message.of(template, n=_FEWEST_KEY_BYTES, hint=_MAKE_ONE, got=len(key))
+        raise ValueError(about(owner, "secret_key", text))
     return key
 
 
@@ -249,8 +251,9 @@ def noise_source(
         return FreshSource(fresh_key(random_state))
     if record_ids is None or secret_key is None:
         given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
-        problem = Owner(release.owner), InPython(".transform"), " got ", Named(given), " without "
-        raise ValueError(Message(*problem, Named(missing), ": a keyed release needs both."))
+        template = "{owner}{call} got {given} without {missing}: a keyed release needs both."
+        names = {"owner": Owner(release.owner), "call": InPython(".transform")}
+        raise ValueError(Message.of(template, given=Named(given), missing=Named(missing), **names))
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     mechanism = fingerprint(release)
     n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
@@ -269,11 +272,11 @@ def _as_series(record_ids: Any) -> pd.Series:
     if isinstance(record_ids, list | tuple):  # numpy would turn integers beside texts into texts
         return pd.Series(record_ids, dtype=object)
     if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
-        problem = " must be the name of a column, or an id for each row. "
-        given = f"Got a value of type {type(record_ids).__name__}."
-        raise TypeError(Message(Named("record_ids"), problem, given))
+        problem = "{record_ids} must be the name of a column, or an id for each row. "
+        got = "Got a value of type {kind}."
+        raise TypeError(Message.of(problem + got, kind=type(record_ids).__name__))
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
-        problem = f" must be one column. Got {len(columns)}: join them into one id first."
-        raise ValueError(Message(Named("record_ids"), problem))
+        template = "{record_ids} must be one column. Got {n}: join them into one id first."
+        raise ValueError(Message.of(template, n=len(columns)))
     return columns[0]

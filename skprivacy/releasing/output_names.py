@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..channels import merged_to
 from ..encoding import PairedAlphabet
@@ -77,9 +77,9 @@ def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
 def check_names_out(names: Iterable[Hashable]) -> None:
     """Refuse an output with two columns of the same name."""
     if twice := [text for text, n in Counter(map(str, names)).items() if n > 1]:
-        problem = f"The output would have the column {twice[0]!r} twice: rename the column "
-        advice = InPython("of X "), "that is passed through, or use another ", Named("output")
-        raise ValueError(Message(problem, *advice, "."))
+        problem = "The output would have the column {name!r} twice: rename the column {of_x}that "
+        advice = "is passed through, or use another {output}."
+        raise ValueError(Message.of(problem + advice, name=twice[0], of_x=InPython("of X ")))
 
 
 def readable(labels: Iterable[Hashable], between: str = "|", missing: str = "nan") -> list[str]:
@@ -112,9 +112,10 @@ def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
     read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
     outputs = read[output](fitted, columns, names)
     if n_unknown := int((outputs < 0).sum()):
-        problem = f"{n_unknown} released rows hold values that this transformer does not release: "
-        question = "is it the one that released them, with ", Setting("output", output)
-        raise ValueError(Message(problem, *question, "?"))
+        problem = "{n} released rows hold values that this transformer does not release: "
+        question = "is it the one that released them, with {own}?"
+        own = Setting("output", output)
+        raise ValueError(Message.of(problem + question, n=n_unknown, own=own))
     return outputs
 
 
@@ -139,9 +140,9 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, all_names: list[str]) ->
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
         kind = "cell" if alphabet.of_cells else "pool of rare combinations"
-        problem = "Released labels cannot be read back into outputs: "
-        reason = f"the columns of a {kind} are each drawn separately. Use "
-        raise UnreadableLabelsError(Message(problem, reason, Setting("output", "symbol"), "."))
+        problem = "Released labels cannot be read back into outputs: the columns of a {kind} are "
+        advice = "each drawn separately. Use {output='symbol'}."
+        raise UnreadableLabelsError(Message.of(problem + advice, kind=kind))
     names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, all_names), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named
+from .._messages import InPython, Message
 from .._typing import BoolArray, IntArray
 from ..cells.cells import N_FOLDS
 from ..codes import chunks
@@ -227,9 +227,9 @@ def encode_ids(ids: pd.Series) -> EncodedIds:
         distinct = array.remove_unused_categories().categories.array
     kind = _kind_of(distinct)
     if n_missing := int(ids.isna().sum()):
-        problem = " must not have missing values: every row needs an id of its own. "
-        found = f"Got {n_missing} missing of {len(ids)}."
-        raise ValueError(Message(Named("record_ids"), problem, found))
+        problem = "{record_ids} must not have missing values: every row needs an id of its own. "
+        found = "Got {n_missing} missing of {n_rows}."
+        raise ValueError(Message.of(problem + found, n_missing=n_missing, n_rows=len(ids)))
     if kind == "text":
         _check_lengths(distinct)
         return EncodedIds(array, _text_messages)
@@ -256,27 +256,27 @@ def _kind_of(values: Any) -> str:
     if values.dtype.kind == "O":
         types = sorted({type(value).__name__ for value in values[~pd.isna(values)]})
         found += f" with values of type {' and '.join(types)}"
-    problem = f" must be all integers or all texts. Got {found}: convert them first"
-    advice = InPython(', for instance with .astype(str), or whole numbers with .astype("int64")')
-    raise TypeError(Message(Named("record_ids"), problem, advice, "."))
+    problem = "{record_ids} must be all integers or all texts. Got {found}: "
+    how = InPython(', for instance with .astype(str), or whole numbers with .astype("int64")')
+    raise TypeError(Message.of(problem + "convert them first{how}.", found=found, how=how))
 
 
 def _check_lengths(texts: Any) -> None:
     parts = (_objects(texts[chunk]) for chunk in chunks(len(texts)))
     longest = max((max(map(len, part)) for part in parts), default=0)
     if longest > _MOST_CHARACTERS:
-        problem = f" must have at most {_MOST_CHARACTERS:,} characters each. Got one of "
-        advice = f"{longest:,}: hash such ids first, for instance with "
-        words = InPython("hashlib.sha256", "SHA-256")
-        raise ValueError(Message(Named("record_ids"), problem, advice, words, "."))
+        problem = "{record_ids} must have at most {most:,} characters each. Got one of {got:,}: "
+        advice = "hash such ids first, for instance with {how}."
+        values = {"most": _MOST_CHARACTERS, "how": InPython("hashlib.sha256", "SHA-256")}
+        raise ValueError(Message.of(problem + advice, got=longest, **values))
 
 
 def _check_range(integers: Any) -> None:
     values = _objects(integers)
     if not -(2**63) <= values.min() <= values.max() < 2**64:
-        problem = " must be between -2^63 and 2^64 - 1 if they are integers: convert larger ones "
-        advice = InPython("with .astype(str)", "to texts")
-        raise ValueError(Message(Named("record_ids"), problem, advice, "."))
+        problem = "{record_ids} must be between -2^63 and 2^64 - 1 if they are integers: "
+        how = InPython("with .astype(str)", "to texts")
+        raise ValueError(Message.of(problem + "convert larger ones {how}.", how=how))
 
 
 def _objects(values: Any) -> npt.NDArray[np.object_]:
@@ -335,10 +335,9 @@ def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
     texts = [_text(key, name) for key in distinct.tolist()]
     is_missing = np.append([text == "" for text in texts], True)
     if n_missing := int(np.count_nonzero(is_missing[codes])):
-        problem = f"The column {name!r}, which ", Named("person")
-        found = f" names, is missing in {n_missing:,} of {len(keys):,} rows: "
+        found = "The column {name!r}, which {person} names, is missing in {n:,} of {rows:,} rows: "
         advice = "give such a row a key of its own, or leave it out."
-        raise ValueError(Message(*problem, found, advice))
+        raise ValueError(Message.of(found + advice, name=name, n=n_missing, rows=len(keys)))
     raw = (text.encode(errors="surrogatepass") for text in texts)
     words = siphash(_KEY, Messages.from_bytes(raw))
     return (words % np.uint64(N_FOLDS)).astype(np.intp)[codes]
@@ -351,9 +350,10 @@ def _text(key: Any, name: Hashable) -> str:
     is_number = isinstance(key, numbers.Real) and not isinstance(key, bool | np.bool)
     if is_number and (isinstance(key, numbers.Integral) or float(key).is_integer()):
         return str(int(key))
-    text = f"The column {name!r}, which ", Named("person"), " names, must hold integers or texts. "
-    found = f"Got a value of type {type(key).__name__}: convert them first"
-    raise TypeError(Message(*text, found, InPython(", for instance with .astype(str)"), "."))
+    problem = "The column {name!r}, which {person} names, must hold integers or texts. "
+    advice = "Got a value of type {kind}: convert them first{how}."
+    values = {"kind": type(key).__name__, "how": InPython(", for instance with .astype(str)")}
+    raise TypeError(Message.of(problem + advice, name=name, **values))
 
 
 def folds_in(roles: ColumnRoles, table: Table, owner: str) -> IntArray | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from .._messages import InPython, Message, Notice, Setting, warn
+from .._messages import InPython, Message, Notice, warn
 from .._typing import FloatArray, IntArray
 from ..codes import look_up
 from ..encoding import Alphabet
@@ -34,9 +34,10 @@ def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) 
         return
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
-    problem = "Values that fit did not see are replaced by draws from ", _OUTPUTS, ": "
-    where = InPython(", ".join(named), ", ".join(counted)), ". "
-    warn(Message(*problem, *where, Setting("handle_unknown", "error"), " refuses them."), Notice)
+    found = "Values that fit did not see are replaced by draws from {outputs}: {where}. "
+    where = InPython(", ".join(named), ", ".join(counted))
+    advice = "{handle_unknown='error'} refuses them."
+    warn(Message.of(found + advice, outputs=_OUTPUTS, where=where), Notice)
 
 
 def _joint(labels: Sequence[Hashable]) -> str:
@@ -133,9 +134,9 @@ class Release:
             label = next(iter(unknown))
             name = _joint(labels) if label is None else repr(label)
             shown = unknown_values(self.alphabet, series, labels, symbols, label)
-            problem = f"Found unknown values in column {name} during transform: {shown}. Use "
-            advice = Setting("handle_unknown", "resample"), " to draw them from ", _OUTPUTS
-            raise ValueError(Message(problem, *advice, "."))
+            found = "Found unknown values in column {name} during transform: {shown}. "
+            advice = "Use {handle_unknown='resample'} to draw them from {outputs}."
+            raise ValueError(Message.of(found + advice, name=name, shown=shown, outputs=_OUTPUTS))
         all_unknown.update(unknown)
         outputs = self._sampler.draw(symbols, noise)
         return {**self._shown(table, outputs, noise), **self._shown_beside(table, outputs)}

@@ -81,10 +81,10 @@ def get_solver(
             raise TypeError(f"{unexpected}, which takes {', '.join(allowed) or 'none'}.")
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(task):
-        needs = f"The solver {solver.name!r} needs ", requirement, ". "
+        template = "The solver {name!r} needs {requirement}. {owner} got {measure}, {scope}."
         measure = InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name))
-        got = Owner(owner), " got ", measure, ", ", Setting("scope", task.scope), "."
-        raise ValueError(Message(*needs, *got))
+        got = {"owner": Owner(owner), "measure": measure, "scope": Setting("scope", task.scope)}
+        raise ValueError(Message.of(template, name=solver.name, requirement=requirement, **got))
     return solver
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._messages import RELEASED, InPython, Message, Setting
+from .._messages import InPython, Message
 from .._numerics import BISECTIONS, DEVIATION_ROUNDING, SAME_DIGITS
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_integer
@@ -116,11 +116,11 @@ class BestPartitionSolver(Solver):
         """Find the most useful partition within each epsilon."""
         n_x = len(task.joint.p_x)
         if n_x > self.max_symbols:
+            many = "The solver 'best_partition' cannot examine all partitions of {n} symbols, "
+            more = "more than {most}. Pool rare symbols of {X}, or use {solver='subset_merging'}"
             most = InPython(f"max_symbols={self.max_symbols}", str(self.max_symbols))
-            many = f"The solver 'best_partition' cannot examine all partitions of {n_x} symbols, "
-            more = "more than ", most, ". Pool rare symbols of ", RELEASED, ", or use "
-            hint = Setting("solver", "subset_merging"), InPython(", or raise max_symbols"), "."
-            raise SolverError(Message(many, *more, *hint))
+            hint = InPython(", or raise max_symbols")
+            raise SolverError(Message.of(many + more + "{hint}.", n=n_x, most=most, hint=hint))
         risk, partitions = Risk(task), all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
         # Ties in utility are broken by the preference of the utility, then by leakage.
@@ -282,7 +282,7 @@ class GreedyFunnelSolver(Solver):
     name: ClassVar[str] = "greedy_funnel"
 
     def requirement(self, task: DesignTask) -> str | None:
-        return None if task.scope == "average" else Message(Setting("scope", "average"))
+        return None if task.scope == "average" else Message.of("{scope='average'}")
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge until the smallest epsilon holds, recording the others on the way."""
@@ -352,7 +352,7 @@ class Chi2DesignSolver(Solver):
     def requirement(self, task: DesignTask) -> str | None:
         if isinstance(task.measure, Stacked):
             return "a single secret, and no columns beside the release"
-        return None if isinstance(task.measure, Chi2) else Message(Setting("measure", "chi2"))
+        return None if isinstance(task.measure, Chi2) else Message.of("{measure='chi2'}")
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Move the posterior of X by epsilon along one direction, and back."""
@@ -364,9 +364,9 @@ class Chi2DesignSolver(Solver):
         largest = 1 / np.abs(direction / joint.p_x).max()
         for epsilon in epsilons:
             if epsilon > largest:
-                needs = f"The solver 'chi2_design' needs an epsilon of at most {largest:.6g}, or "
-                why = f"probabilities would be negative. Got {epsilon:g}. Use "
-                raise SolverError(Message(needs, why, Setting("solver", "optimal"), "."))
+                needs = "The solver 'chi2_design' needs an epsilon of at most {most:.6g}, or "
+                why = "probabilities would be negative. Got {got:g}. Use {solver='optimal'}."
+                raise SolverError(Message.of(needs + why, most=largest, got=epsilon))
             step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # clips rounding only
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
 
@@ -378,11 +378,11 @@ def _direction(joint: Joint) -> FloatArray:
     if n_s != n_x or rank < n_x:
         needs = InPython(
             f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x {n_x} of "
-            f"rank {rank} (without symbols that never occur or copies of symbols of S). Use ",
+            f"rank {rank} (without symbols that never occur or copies of symbols of S).",
             f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
-            f"released values, none of them a mixture of others. Got {n_s} and {n_x}. Use ",
+            f"released values, none of them a mixture of others. Got {n_s} and {n_x}.",
         )
-        raise SolverError(Message(needs, Setting("solver", "optimal"), "."))
+        raise SolverError(Message.of("{needs} Use {solver='optimal'}.", needs=needs))
     root = np.sqrt(joint.p_s)
     matrix = np.linalg.solve(given_x, np.diag(root))
     # sqrt(P(S)) is a right singular vector itself, with the smallest singular value, 1.

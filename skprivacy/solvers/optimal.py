@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .._messages import InPython, Message, Setting
+from .._messages import InPython, Message
 from .._numerics import TINY
 from .._typing import FloatArray
 from .._validation import check_choice, check_integer
@@ -296,10 +296,10 @@ class OnAverage(Refinement):
         self._least_price = self._convexity = problem.convexity
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
         if self._high == np.inf:
+            infinite = "The measure {measure!r} is infinite for some {symbol} and has no average: "
+            use = "use {scope='per_output'}, or smooth the joint."
             symbol = InPython("symbol of X", "released value")
-            infinite = f"The measure {problem.measure!r} is infinite for some ", symbol
-            use = " and has no average: use ", Setting("scope", "per_output")
-            raise ValueError(Message(*infinite, *use, ", or smooth the joint."))
+            raise ValueError(Message.of(infinite + use, measure=problem.measure, symbol=symbol))
         self._start()
 
     def _start(self) -> None:

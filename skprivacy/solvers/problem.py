@@ -185,10 +185,11 @@ class Problem:
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
             return self._enumerated(vertices, around, epsilon)
         if (count := self.count_bases()) > DEFAULT_MAX_BASES:
-            size = table_size(*self._merged.joint.p_sx.shape)
-            has = f" has up to {count:,} candidate vertices, too many for a certificate at "
-            use = ". Use ", Setting("solver", "column_generation"), ". "
-            raise SolverError(Message(size, has, Setting("epsilon", epsilon), *use, SMALLER))
+            has = "{size} has up to {count:,} candidate vertices, too many for a certificate at "
+            use = "{budget}. Use {solver='column_generation'}. {hint}"
+            size, budget = table_size(*self._merged.joint.p_sx.shape), Setting("epsilon", epsilon)
+            text = Message.of(has + use, size=size, count=count, budget=budget, hint=SMALLER)
+            raise SolverError(text)
         if threshold <= 0:
             vertices = self.perfectly_private()
         else:

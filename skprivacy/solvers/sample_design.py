@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import SENSITIVE, Message, Named, Setting, silenced
+from .._messages import SENSITIVE, Message, Setting, silenced
 from .._typing import FloatArray
 from ..channels import expanded
 from ..exceptions import BesideError, SolverError
@@ -214,9 +214,10 @@ class SampleDesign:
         solver = self._choose(task)
         if self._task.scope == "average" and solver.name not in _ANY_AVERAGE:
             parts = "columns beside" if len(self._task.secrets) == 1 else "several secrets"
-            cannot = f"The solver {solver.name!r} does not support ", Setting("scope", "average")
-            use = f" with {parts}: use one of {', '.join(_ANY_AVERAGE)}, or "
-            raise ValueError(Message(*cannot, use, Setting("scope", "per_output"), "."))
+            cannot = "The solver {name!r} does not support {scope='average'} with {parts}: "
+            use = "use one of {others}, or {scope='per_output'}."
+            values = {"name": solver.name, "parts": parts, "others": ", ".join(_ANY_AVERAGE)}
+            raise ValueError(Message.of(cannot + use, **values))
         self._used[solver.name] = None
         return solver
 
@@ -262,7 +263,8 @@ def _too_much_beside(
         what = f"their values say {leakage:.4g} on average ({label!r} says most)"
     rounded = float(f"{leakage:.3e}")
     enough = f"{rounded if rounded >= leakage else rounded * (1 + 1e-3):.4g}"  # rounded up
-    keeps = "No mechanism keeps ", Setting("epsilon", epsilon), f" beside these columns: {what}"
-    about = " about ", SENSITIVE if name is None else repr(name), " by itself. Set "
-    hint = f" to at least {enough}, or release these columns instead of publishing them."
-    return BesideError(Message(*keeps, *about, Named("epsilon"), hint))
+    keeps = "No mechanism keeps {budget} beside these columns: {what} about {secret} by itself. "
+    use = "Set {epsilon} to at least {least}, or release these columns instead of publishing them."
+    budget, secret = Setting("epsilon", epsilon), SENSITIVE if name is None else repr(name)
+    values = {"budget": budget, "what": what, "secret": secret, "least": enough}
+    return BesideError(Message.of(keeps + use, **values))

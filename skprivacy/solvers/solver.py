@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import InPython, Message, Named, warn
+from .._messages import InPython, Message, warn
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import about, check_confidence, check_integer, check_real, message
 from ..fidelity import label_distances
@@ -267,10 +267,12 @@ def _check_rows(
         return confidence, check_real(owner, "n_samples", n_samples, low=1, high_open=True)
     counts = np.asarray(p_sx, dtype=float)
     if (counts != np.round(counts)).any():
-        why = f" is {confidence} and the table holds probabilities or weights, not counts. "
-        hint = "Give the number of rows behind it (for weighted rows, the effective number)."
-        needed = " is needed, because ", Named("confidence"), why, hint
-        raise ValueError(about(owner, "n_samples", *needed))
+        template = (
+            " is needed, because {confidence} is {level} and the table holds probabilities or "
+            "weights, not counts. Give the number of rows behind it (for weighted rows, the "
+            "effective number)."
+        )
+        raise ValueError(about(owner, "n_samples", Message.of(template, level=confidence)))
     return confidence, float(counts.sum())
 
 
@@ -281,11 +283,9 @@ def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str)
     if utility.is_by_position:
         return Distortion.of_positions(len(joint.p_x))
     if not isinstance(p_sx, pd.DataFrame) or isinstance(p_sx.columns, pd.RangeIndex):
-        needs = (
-            " is 'distortion', which needs the values of X. Pass a DataFrame whose columns are "
-        )
+        why = " is 'distortion', which needs the values of X. Pass a DataFrame whose columns are "
         hint = "these values, Distortion(loss) with a table of losses, or Distortion('positions') "
-        raise ValueError(about(owner, "utility", needs, hint, "if the columns are in order."))
+        raise ValueError(about(owner, "utility", why + hint + "if the columns are in order."))
     weights = utility.weights_of(list(p_sx.columns.names), owner)
     return Distortion.of_symbols(label_distances(p_sx.columns, joint.p_x, weights))
 

@@ -141,8 +141,9 @@ class PandasTable(Table):
         self.n_rows, self.n_columns = frame.shape
         if not frame.columns.is_unique:
             repeated = frame.columns[frame.columns.duplicated()][0]
-            text = f"X has the column {repeated!r} more than once: "
-            raise ValueError(Message(text, Owner(owner), " cannot tell them apart. Rename one."))
+            problem = "X has the column {name!r} more than once: {owner} cannot tell them apart. "
+            values = {"name": repeated, "owner": Owner(owner)}
+            raise ValueError(Message.of(problem + "Rename one.", **values))
 
     def column(self, position: int) -> pd.Series:
         return self.original.iloc[:, position]

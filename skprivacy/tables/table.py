@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Owner, Parameter, warn
+from .._messages import Message, Owner, warn
 from .._typing import FloatArray, IntArray, NamedColumns
+from .._validation import about
 
 FAMILIES = (
     "bool", "int", "uint", "float", "text", "category", "time", "duration", "date", "object",
@@ -291,10 +292,10 @@ class Table(ABC):
             else:
                 known = f"{self.n_columns} columns" if names is None else f"the columns {names}"
                 problem = f" names the column {column!r}, which X does not have. X has {known}."
-                raise ValueError(Message(Parameter(parameter, owner), problem))
+                raise ValueError(about(owner, parameter, problem))
         if repeated := [position for position in found if found.count(position) > 1]:
             problem = f" names the column {self.label(repeated[0])!r} more than once."
-            raise ValueError(Message(Parameter(parameter, owner), problem))
+            raise ValueError(about(owner, parameter, problem))
         return found
 
 
@@ -381,22 +382,23 @@ class ColumnRoles:
 
     def match(self, table: Table, owner: str) -> dict[int, int]:
         """Return the position in `table` of each position in `fit` that `transform` reads."""
+        us = Owner(owner)
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
-                problem = f"X has {table.n_columns} features, but ", Owner(owner), " is expecting "
-                raise ValueError(Message(*problem, f"{self.n_columns} features as input."))
+                text = "X has {n} features, but {us} is expecting {known} features as input."
+                raise ValueError(Message.of(text, us=us, n=table.n_columns, known=self.n_columns))
             if self.has_string_names and table.names is None:
                 text = "X does not have valid feature names, but "
-                warn(Message(text, Owner(owner), " was fitted with feature names"))
+                warn(Message.of(text + "{us} was fitted with feature names", us=us))
             elif self.names is None and table.names is not None:
-                text = "X has feature names, but "
-                warn(Message(text, Owner(owner), " was fitted without feature names"))
+                text = "X has feature names, but {us} was fitted without feature names"
+                warn(Message.of(text, us=us))
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
-            problem = f"X lacks the columns {missing} that ", Owner(owner), " was fitted with. "
-            advice = f"It has {table.names}.{self.person_hint(missing)}"
-            raise ValueError(Message(*problem, advice))
+            text = "X lacks the columns {missing} that {us} was fitted with. It has {names}.{hint}"
+            values = {"missing": missing, "names": table.names, "hint": self.person_hint(missing)}
+            raise ValueError(Message.of(text, us=us, **values))
         return {p: table.names.index(self.names[p]) for p in self.read}
 
     @property

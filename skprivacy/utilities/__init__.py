@@ -46,6 +46,6 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
     or_object = " or an instance of skprivacy.utilities.Utility"
     check_choice(owner, "utility", utility, UTILITIES, or_object)
     if utility == Target.name:
-        needs = " is 'target', which needs a table of the target V and X: pass Target(p_vx)."
-        raise ValueError(about(owner, "utility", needs, " (PrivacyFunnelTransformer takes y.)"))
+        needs = " is 'target', which needs a table of the target V and X: pass Target(p_vx). "
+        raise ValueError(about(owner, "utility", needs + "(PrivacyFunnelTransformer takes y.)"))
     return UTILITIES[utility]()

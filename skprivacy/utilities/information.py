@@ -169,7 +169,7 @@ class Target(Utility):
         if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
             needs = " must describe V for every symbol of X that occurs."
             got = f" Got only zeros in its column {unseen[0]}."
-            raise ValueError(about("Target", "p_vx", needs, got))
+            raise ValueError(about("Target", "p_vx", needs + got))
         return self.p_v_given_x
 
 

@@ -259,7 +259,7 @@ def _check_loss(loss: TableLike) -> FloatArray:
     if (wrong := np.flatnonzero(np.diag(table) > table.min(axis=1))).size:
         smallest = " must be smallest on its diagonal: a symbol is best read as itself."
         row = f" In row {wrong[0]} another label has a smaller loss."
-        raise ValueError(about("Distortion", "loss", smallest, row))
+        raise ValueError(about("Distortion", "loss", smallest + row))
     return table
 
 

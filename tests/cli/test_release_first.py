@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from skprivacy import PrivacyReport
 from skprivacy.cli import main, release
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.engines.file_tables import written
@@ -34,7 +35,7 @@ def fail_with(monkeypatch, error):
         assert len(pd.read_csv("out.csv")) == 442  # which is there by now
         raise error
 
-    monkeypatch.setattr(release.PrivacyReport, "from_estimator", fail)
+    monkeypatch.setattr(PrivacyReport, "from_estimator", fail)
 
 
 def files():
@@ -84,7 +85,7 @@ class TestTheReport:
             Path("r.html").write_text("somebody else")
             return "ours"
 
-        monkeypatch.setattr(release.PrivacyReport, "to_html", appear)
+        monkeypatch.setattr(PrivacyReport, "to_html", appear)
         assert sanitize(*REPORT, "--no-attack") == 1
         assert files() == ["out.csv", "r.html"]
         assert Path("r.html").read_text() == "somebody else"
