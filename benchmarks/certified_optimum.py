@@ -1,8 +1,8 @@
 """Time the certified optimum and column generation, and compare them with Algorithm 1.
 
 Run ``python benchmarks/certified_optimum.py``; it uses one core and takes some minutes. Parts:
-``--parts designs path gains columns local sizes hard``. With ``--adult PATH_TO_ADULT_CSV`` also tables
-of real rows. Each part prints what it measures; the last line is the peak memory.
+``--parts designs path gains columns local sizes hard``. With ``--adult PATH_TO_ADULT_CSV`` also
+tables of real rows. Each part prints what it measures; the last line is the peak memory.
 """
 
 import argparse
@@ -135,8 +135,10 @@ def sizes():
 
 
 def hard():
-    """Print what is proven with many groups, and about a target, where a limit of work matters."""
-    print('\nWhat "auto" proves with many groups or a target, kl, epsilon .02, seconds of one core:')
+    """Print what is proven with many groups, and about a target: limits of work matter."""
+    print(
+        '\nWhat "auto" proves with many groups or a target, kl, epsilon .02, seconds of one core:'
+    )
     for shape in ((50, 10), (50, 40)):
         rng = np.random.default_rng(0)
         joint = rng.gamma(1, size=(shape[0], 1)) * rng.dirichlet(np.full(shape[1], 5.0), shape[0])

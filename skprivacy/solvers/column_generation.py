@@ -150,9 +150,8 @@ class ColumnSearch:
         self._oracle = problem.oracle(epsilon)
         self._offers = partial(problem.offers, epsilon=epsilon)
         self.n_x = len(problem.p_x)
-        n_s = self._n_s = len(problem.leakage.prior)
         # With fewer symbols, linear programs alone are as fast.
-        self._is_large = (self.n_x >= 48 or n_s * self.n_x >= 1000) and self._threshold > 0
+        self._is_large = self.n_x >= 48 and self._threshold > 0
         # Search until no surplus exceeds 30% of the tolerance: it is then easy to prove that none
         # exceeds the tolerance. With many symbols, the search would take longer than the proof.
         self._least_surplus = tol * (1 if self._is_large else 0.3)
@@ -172,7 +171,7 @@ class ColumnSearch:
         bound, spent = np.inf, 0
         if not can_be_proven(self._problem, self._epsilon):
             return offers, bound
-        target = max(_FIRST_TARGET * self._problem.span, self._tol)
+        before = target = max(_FIRST_TARGET * self._problem.span, self._tol)
         for _ in range(40):
             room = self._most_boxes(target) - spent
             if room <= 0 or is_late(self._deadline):
@@ -189,6 +188,10 @@ class ColumnSearch:
             before, target = target, max(_NEXT_TARGET * target, self._tol)
             if target == before or spent + _NEXT_COST * used > self._most_boxes(target):
                 break
+        if (
+            before > 0.5 * _WIDE_GAP * self._problem.span
+        ):  # the proof has found few missing outputs
+            offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
 
     def _most_boxes(self, target: float) -> int:
@@ -196,10 +199,10 @@ class ColumnSearch:
 
         They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.
         """
-        n_s, n_x = self._n_s, self.n_x
-        most = 16_000_000 // (n_x + 32 + n_s**2 * (3 * n_x + n_s) // 3000)
+        n_s, n_x = len(self._problem.leakage.prior), self.n_x
+        most = 17_000_000 // (n_x + 32 + n_s**2 * (3 * n_x + n_s) // 4000)
         is_small = target <= 1e-3 * self._problem.span
-        return min(most, 6_000_000 // (n_x + 32)) if is_small else most
+        return min(most, 7_000_000 // (n_x + 32)) if is_small else most
 
     def improving(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return offers with a positive surplus next to some outputs, allowed or not."""

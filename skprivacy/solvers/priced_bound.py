@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -197,9 +198,8 @@ class Relaxation:
         size = max(_CACHED // self.n_multipliers**2, 1)
         parts = [slice(i, i + size) for i in range(0, len(low), size)] or [slice(0)]
         given = low, high, multipliers, smoothed
-        return Boxes.concatenate(
-            [self._descended(*(a[part] for a in given), n_steps, target) for part in parts]
-        )
+        ends = partial(self._descended, n_steps=n_steps, target=target)
+        return Boxes.concatenate([ends(*(array[part] for array in given)) for part in parts])
 
     def _descended(
         self,
