@@ -188,9 +188,7 @@ class ColumnSearch:
             before, target = target, max(_NEXT_TARGET * target, self._tol)
             if target == before or spent + _NEXT_COST * used > self._most_boxes(target):
                 break
-        if (
-            before > 0.5 * _WIDE_GAP * self._problem.span
-        ):  # the proof has found few missing outputs
+        if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
 
