@@ -1,8 +1,8 @@
 """Time the certified optimum and column generation, and compare them with Algorithm 1.
 
 Run ``python benchmarks/certified_optimum.py``; it uses one core and takes some minutes. Parts:
-``--parts designs path gains columns local sizes``. With ``--adult PATH_TO_ADULT_CSV`` also tables
-of real rows. Each part prints what it measures; the last line is the peak memory.
+``--parts designs path gains columns local sizes hard``. With ``--adult PATH_TO_ADULT_CSV`` also
+tables of real rows. Each part prints what it measures; the last line is the peak memory.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import pandas as pd
 
 from skprivacy import design_mechanism, privacy_utility_path
 from skprivacy.solvers import Algorithm1Solver, OptimalSolver
+from skprivacy.utilities import Target
 
 EPSILONS = (0.005, 0.02, 0.05, 0.1, 0.2)
 TABLE = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -133,6 +134,22 @@ def sizes():
             show_proof(f"{shape[0]} x {shape[1]}", joint / joint.sum(), 0.02, scope)
 
 
+def hard():
+    """Print what is proven with many groups, and about a target: limits of work matter."""
+    print(
+        '\nWhat "auto" proves with many groups or a target, kl, epsilon .02, seconds of one core:'
+    )
+    for shape in ((50, 10), (50, 40)):
+        rng = np.random.default_rng(0)
+        joint = rng.gamma(1, size=(shape[0], 1)) * rng.dirichlet(np.full(shape[1], 5.0), shape[0])
+        show_proof(f"{shape[0]} x {shape[1]}", joint / joint.sum(), 0.02, "per_output")
+    joint = np.random.default_rng(5).random((6, 64)) ** 2
+    for n_v in (2, 3):
+        target = Target(np.random.default_rng(1).random((n_v, 64)))
+        name = f"6 x 64, target of {n_v}"
+        show_proof(name, joint / joint.sum(), 0.02, "per_output", utility=target)
+
+
 def show_proof(name, joint, epsilon, scope, **options):
     """Print what a design keeps, and the gap that it proves, as shares of the largest utility."""
     start = time.process_time()
@@ -199,7 +216,7 @@ def real(file):
 def main():
     """Run the parts that are asked for."""
     parts = {"designs": designs, "path": path, "gains": gains, "columns": columns, "local": local,
-             "sizes": sizes}  # fmt: skip
+             "sizes": sizes, "hard": hard}  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", nargs="*", choices=parts, default=list(parts))
     parser.add_argument("--joints", type=int, default=20)

@@ -17,8 +17,9 @@ from .measure import SMALLEST_LIFT, Conjugate, ShippedMeasure, expm1, lift
 
 def _covariance(shares: FloatArray) -> FloatArray:
     """Return the covariance matrix of the indicators of symbols, for each row of `shares`."""
-    diagonal = shares[:, :, None] * np.eye(shares.shape[1])
-    return diagonal - shares[:, :, None] * shares[:, None, :]
+    covariance = -shares[:, :, None] * shares[:, None, :]
+    np.einsum("nii->ni", covariance)[...] += shares
+    return covariance
 
 
 @dataclass(frozen=True)

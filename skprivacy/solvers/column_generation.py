@@ -24,11 +24,26 @@ from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
 from .priced_bound import NEAR_TARGET, CoarserGroups, Relaxation, can_be_proven, largest_surplus
 from .problem import Problem
-from .solver import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_gap
+from .solver import (
+    SHARE_OF_TOLERANCE,
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_gap,
+)
 
 _SEED = 20_240_607
 _AT_ONCE = 40  # starts between two linear programs
 _ACCURACY = 0.1  # of linear programs, as a share of the tolerance
+
+# Rounds of the search for one budget.
+_MOST_ROUNDS = 500
+
+# A bound that is not proven to this share of the largest utility is worth a warning.
+_WIDE_GAP = 0.01
 
 # The gap to prove: the first one, as a share of the largest utility, then its ratio to the one
 # before, which takes about this many times as many boxes.
@@ -85,12 +100,18 @@ class ColumnGenerationSolver(Solver):
         for epsilon, others in zip(epsilons, simple, strict=True):
             solution = problem.special(epsilon) if problem.is_easy(epsilon) else None
             if solution is None:
-                search = ColumnSearch(problem, epsilon, self.tol * problem.span, deadline)
+                tol = SHARE_OF_TOLERANCE * self.tol * problem.span
+                search = ColumnSearch(problem, epsilon, tol, deadline)
                 offers, bound = search.proven(search.run(before, self.n_starts))
                 before = [offers.points]
                 solution = problem.solution(offers, bound, epsilon, self.tol)
                 if is_late(deadline):
                     warn_gap("Column generation", " because its max_time has passed")
+                elif search.rounds_left == 0 or (
+                    can_be_proven(problem, epsilon)
+                    and problem.gap(solution) > max(_WIDE_GAP, self.tol)
+                ):
+                    warn_gap("Column generation", " because its limit of work is reached")
                 if not can_be_proven(problem, epsilon):
                     coarser = coarser or CoarserGroups(task)
                     reached = task.reached(solution.channel)
@@ -118,7 +139,7 @@ class _Missing:
 
 
 class ColumnSearch:
-    """The search for the outputs for one budget."""
+    """The search for the outputs for one budget; rounds_left : 0 if its work was too much."""
 
     def __init__(self, problem: Problem, epsilon: float, tol: float, deadline: float) -> None:
         self._problem, self._epsilon, self._tol, self._deadline = problem, epsilon, tol, deadline
@@ -135,6 +156,8 @@ class ColumnSearch:
         # exceeds the tolerance. With many symbols, the search would take longer than the proof.
         self._least_surplus = tol * (1 if self._is_large else 0.3)
 
+        self.rounds_left = _MOST_ROUNDS
+
     def run(self, before: list[Points], n_starts: int) -> Offers:
         """Return the offers that matter, including those of `before`."""
         first = Points.concatenate([*before, *self._first()])
@@ -148,7 +171,7 @@ class ColumnSearch:
         bound, spent = np.inf, 0
         if not can_be_proven(self._problem, self._epsilon):
             return offers, bound
-        target = max(_FIRST_TARGET * self._problem.span, self._tol)
+        before = target = max(_FIRST_TARGET * self._problem.span, self._tol)
         for _ in range(40):
             room = self._most_boxes(target) - spent
             if room <= 0 or is_late(self._deadline):
@@ -165,12 +188,19 @@ class ColumnSearch:
             before, target = target, max(_NEXT_TARGET * target, self._tol)
             if target == before or spent + _NEXT_COST * used > self._most_boxes(target):
                 break
+        if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
+            offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
 
     def _most_boxes(self, target: float) -> int:
-        """Return the largest total number of boxes for a gap; a third as many for small gaps."""
+        """Return the largest total number of boxes for a gap, fewer for small gaps.
+
+        They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.
+        """
+        n_s, n_x = len(self._problem.leakage.prior), self.n_x
+        most = 17_000_000 // (n_x + 32 + n_s**2 * (3 * n_x + n_s) // 4000)
         is_small = target <= 1e-3 * self._problem.span
-        return 15_000_000 // (self.n_x + 32) // (3 if is_small else 1)
+        return min(most, 7_000_000 // (n_x + 32)) if is_small else most
 
     def improving(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return offers with a positive surplus next to some outputs, allowed or not."""
@@ -181,7 +211,8 @@ class ColumnSearch:
         """Add outputs to offers until more than `patience` starts in a row have found none."""
         idle = 0
         starts: list[Points] = []
-        while idle <= patience and not is_late(self._deadline):
+        while idle <= patience and self.rounds_left and not is_late(self._deadline):
+            self.rounds_left -= 1
             offers, prices, in_use = self._priced(offers)
             starts = starts or self._starts(in_use)
             found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]

@@ -12,10 +12,16 @@ from ..geometry import Points, normalised
 from .label_program import LabelProgram, LabelTask, Outline, SmoothedDual, Start, movable_tangents
 from .linear_program import Offers
 from .problem import Problem
-from .solver import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_gap
-
-# The search stops at this share of the tolerance: the rest is for the rounding of the channel.
-_SHARE_OF_TOLERANCE = 0.9
+from .solver import (
+    SHARE_OF_TOLERANCE,
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_gap,
+)
 
 # The smoothed dual runs first if there are at least this many triples of symbol, label and group.
 MANY_PAIRS = 30_000
@@ -94,7 +100,7 @@ class OnePerLabelSolver(Solver):
     def _run(self, problem: Problem, epsilon: float, memory: Memory, deadline: float) -> Solution:
         if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
             return special
-        gap = _SHARE_OF_TOLERANCE * self.tol * problem.span
+        gap = SHARE_OF_TOLERANCE * self.tol * problem.span
         search = LabelSearch(problem, epsilon, gap, deadline, memory)
         offers = search.run()
         is_certified = problem.knows_all_allowed(epsilon)

@@ -30,7 +30,16 @@ from .baselines import most_useful, simple_solutions
 from .leakage_function import Tangents
 from .linear_program import Offers, Prices
 from .problem import Problem
-from .solver import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_gap
+from .solver import (
+    SHARE_OF_TOLERANCE,
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_gap,
+)
 
 # The search stops if this many rounds have not reduced the gap to this share of what it was.
 _PATIENCE, _PROGRESS = 40, 0.95
@@ -323,9 +332,6 @@ class OnAverage(Refinement):
         return chosen.offers.points, chosen.deviations
 
 
-# The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
-_SHARE_OF_TOLERANCE = 0.9
-
 _WHY = {
     "max_time": " because its max_time has passed",
     "max_vertices": " because there are more vertices than its max_vertices",
@@ -380,7 +386,7 @@ class OptimalSolver(Solver):
         return lambda epsilon: next(self._path(problem, [epsilon]))
 
     def _path(self, problem: Problem, epsilons: Sequence[float]) -> Iterator[Solution]:
-        gap = _SHARE_OF_TOLERANCE * self.tol * problem.span
+        gap = SHARE_OF_TOLERANCE * self.tol * problem.span
         limits = Limits(gap, deadline_after(self.max_time), self.max_vertices)
         thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
         refinement: Refinement | None = None

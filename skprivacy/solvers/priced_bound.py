@@ -16,12 +16,10 @@ and split where the chord is furthest from h.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -48,6 +46,12 @@ NEAR_TARGET = 0.5
 # Smoothing of the maximum of two ends, in nats: at first, then at most.
 _SMOOTHED_AT_FIRST, _MOST_SMOOTHED = 0.05, 0.02
 
+# Numbers in the matrices of the boxes that are improved together: they fit into the cache.
+_CACHED = 2**16
+
+# Boxes that need no more steps are put aside if fewer than this share are left.
+_MANY_OPEN = 0.8
+
 # Smallest price of leakage that a box starts with: Newton steps are short for tiny prices.
 _LEAST_PRICE = 0.02
 
@@ -63,7 +67,8 @@ class Boxes(Rows):
     bound: FloatArray
 
 
-class _Intervals(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Intervals(Rows):
     """The ends of the intervals of boxes, and h there."""
 
     low: FloatArray
@@ -72,13 +77,28 @@ class _Intervals(NamedTuple):
     h_high: FloatArray
 
 
-class _State(NamedTuple):
-    """The bounds of boxes at some multipliers, and as smoothed, with slope and curvature."""
+@dataclass(frozen=True, eq=False)
+class _State(Rows):
+    """Multipliers of boxes and the bounds there, also smoothed, with slope and curvature."""
 
+    multipliers: FloatArray
     smoothed: FloatArray
     bound: FloatArray
     slope: FloatArray
     curvature: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Descent(Rows):
+    """Newton steps of boxes: where they are, and the best multipliers and bounds so far."""
+
+    index: IntArray
+    box: _Intervals
+    smoothed: FloatArray
+    state: _State
+    damping: FloatArray
+    best: FloatArray
+    bound: FloatArray
 
 
 class LeakagePrice:
@@ -94,29 +114,31 @@ class LeakagePrice:
         on_average = problem.scope == "average" and self._threshold > 0
         self._given = max(price / self._threshold, TINY) if on_average else None
 
-    def at(self, theta: FloatArray, log_beta: FloatArray) -> tuple[FloatArray, ...]:
-        """Return the value, slope and curvature at rows of (theta, log beta)."""
-        n, n_s = theta.shape
-        slope, curvature = np.zeros((n, n_s + 1)), np.zeros((n, n_s + 1, n_s + 1))
+    def added(
+        self, slope: FloatArray, curvature: FloatArray, theta: FloatArray, log_beta: FloatArray
+    ) -> FloatArray:
+        """Return the value at rows of (theta, log beta), and add its slope and curvature."""
         if self._threshold <= 0:  # T is the prior
-            slope[:, :-1] = self._prior
-            curvature[:, -1, -1] = 1.0
-            return theta @ self._prior, slope, curvature
-        beta = np.exp(log_beta) if self._given is None else np.full(n, self._given)
+            slope[:, :-1] += self._prior
+            curvature[:, -1, -1] += 1.0
+            return theta @ self._prior
+        beta = np.exp(log_beta) if self._given is None else np.full(len(theta), self._given)
         scaled = theta / beta[:, None]
         found = self._measure.conjugate(scaled, self._prior)
         assert found is not None  # see `can_be_proven`
         value, normal, second = found
-        slope[:, :-1] = normal
-        curvature[:, :-1, :-1] = second / beta[:, None, None]
+        slope[:, :-1] += normal
+        curvature[:, :-1, :-1] += second / beta[:, None, None]
         if self._given is not None:
-            curvature[:, -1, -1] = 1.0
-            return beta * value, slope, curvature
+            curvature[:, -1, -1] += 1.0
+            return beta * value
         turned = np.einsum("nij,nj->ni", second, scaled)
-        slope[:, -1] = beta * (self._threshold + value - (normal * scaled).sum(axis=1))
-        curvature[:, :-1, -1] = curvature[:, -1, :-1] = -turned
-        curvature[:, -1, -1] = beta * (scaled * turned).sum(axis=1) + np.maximum(slope[:, -1], 0)
-        return beta * (value + self._threshold), slope, curvature
+        of_price = beta * (self._threshold + value - (normal * scaled).sum(axis=1))
+        slope[:, -1] += of_price
+        curvature[:, :-1, -1] -= turned
+        curvature[:, -1, :-1] -= turned
+        curvature[:, -1, -1] += beta * (scaled * turned).sum(axis=1) + np.maximum(of_price, 0)
+        return beta * (value + self._threshold)
 
 
 class Relaxation:
@@ -167,26 +189,62 @@ class Relaxation:
         multipliers: FloatArray,
         smoothed: FloatArray,
         n_steps: int,
+        target: float = -np.inf,
     ) -> Boxes:
-        """Return boxes with their bounds, improved by damped Newton steps."""
+        """Return boxes with their bounds, improved by damped Newton steps.
+
+        Boxes with a bound below the target may get fewer steps.
+        """
+        size = max(_CACHED // self.n_multipliers**2, 1)
+        parts = [slice(i, i + size) for i in range(0, len(low), size)] or [slice(0)]
+        given = low, high, multipliers, smoothed
+        ends = partial(self._descended, n_steps=n_steps, target=target)
+        return Boxes.concatenate([ends(*(array[part] for array in given)) for part in parts])
+
+    def _descended(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        multipliers: FloatArray,
+        smoothed: FloatArray,
+        n_steps: int,
+        target: float,
+    ) -> Boxes:
+        """Return what `_bounded` does, for boxes whose matrices fit into the cache."""
         box = self._intervals(low, high)
         state = self._at(multipliers, box, smoothed)
-        bound, best, damping = state.bound, multipliers, np.full(len(low), 0.1)
+        damping = np.full(len(low), 0.1)
+        index = np.arange(len(low))
+        now, done = _Descent(index, box, smoothed, state, damping, multipliers, state.bound), []
         for _ in range(n_steps):
-            damped = state.curvature + damping[:, None, None] * np.eye(self.n_multipliers)
-            step = np.linalg.solve(damped, -state.slope[:, :, None])[:, :, 0]
-            step[:, self._n_s] = step[:, self._n_s].clip(-1.0, 1.0)  # the logarithm of the price
-            tried = multipliers + step
-            new = self._at(tried, box, smoothed)
-            good = new.smoothed < state.smoothed
-            damping = (damping * np.where(good, 0.2, 10.0)).clip(1e-6, 1e6)
-            multipliers = _chosen(good, tried, multipliers)
-            state = _State(*map(partial(_chosen, good), new, state))
-            better = state.bound < bound
-            bound, best = _chosen(better, state.bound, bound), _chosen(better, multipliers, best)
-        left, right = self._ends(best, box)
+            is_open = now.bound > target
+            if is_open.sum() < _MANY_OPEN * len(now):
+                done.append(now[~is_open])
+                now = now[is_open]
+            if len(now):
+                now = self._stepped(now)
+        now = _Descent.concatenate([*done, now])
+        now = now[np.argsort(now.index)]
+        left, right = self._ends(now.best, box)
         share = _logistic((right - left) / smoothed[:, None])
-        return Boxes(low, high, best, low + share * (high - low), bound)
+        return Boxes(low, high, now.best, low + share * (high - low), now.bound)
+
+    def _stepped(self, now: _Descent) -> _Descent:
+        """Return boxes after one more step, undone where it does not improve the bound."""
+        state, diagonal = now.state, np.einsum("nii->ni", now.state.curvature)
+        before = diagonal.copy()
+        diagonal += now.damping[:, None]
+        step = np.linalg.solve(state.curvature, -state.slope[:, :, None])[:, :, 0]
+        diagonal[...] = before
+        step[:, self._n_s] = step[:, self._n_s].clip(-1.0, 1.0)  # the logarithm of the price
+        new = self._at(state.multipliers + step, now.box, now.smoothed)
+        good = new.smoothed < state.smoothed
+        new = _undone(new, state, ~good)
+        damping = (now.damping * np.where(good, 0.2, 10.0)).clip(1e-6, 1e6)
+        better = new.bound < now.bound
+        best = np.where(better[:, None], new.multipliers, now.best)
+        bound = np.where(better, new.bound, now.bound)
+        return replace(now, state=new, damping=damping, best=best, bound=bound)
 
     def tightened(self, boxes: Boxes, target: float) -> Boxes:
         """Return boxes without the parts in which no surplus exceeds the target.
@@ -222,11 +280,13 @@ class Relaxation:
         np.maximum(prices, np.log(_LEAST_PRICE), out=prices)
         before = np.tile(boxes.bound, 2)[possible]
         smoothed = _smoothed(before, target)
-        new = self._bounded(low[possible], high[possible], multipliers, smoothed, n_steps=5)
+        given = low[possible], high[possible], multipliers, smoothed
+        new = self._bounded(*given, n_steps=5, target=target)
         # Slow boxes get more steps. Many of them are empty: their bounds have no limit.
         slow = new.bound > target + 0.9 * (before - target)
         again, smoothed = new[slow], _smoothed(new.bound[slow], target)
-        again = self._bounded(again.low, again.high, again.multipliers, smoothed, n_steps=20)
+        given = again.low, again.high, again.multipliers, smoothed
+        again = self._bounded(*given, n_steps=20, target=target)
         return Boxes.concatenate([new[~slow], again])
 
     def _intervals(self, low: FloatArray, high: FloatArray) -> _Intervals:
@@ -254,21 +314,21 @@ class Relaxation:
 
     def _at(self, multipliers: FloatArray, box: _Intervals, smoothed: FloatArray) -> _State:
         """Return the bounds of boxes at some multipliers."""
-        n_s, shape, low, high = self._n_s, multipliers.shape, box.low, box.high
-        slope, curvature = np.zeros(shape), np.zeros((*shape, self.n_multipliers))
-        found = self._leakage.at(multipliers[:, :n_s], multipliers[:, n_s])
-        value, slope[:, : n_s + 1], curvature[:, : n_s + 1, : n_s + 1] = found
+        n_s, low, high = self._n_s, box.low, box.high
         left, right = self._ends(multipliers, box)
         share = _logistic((right - left) / smoothed[:, None])
-        slope -= (low + share * (high - low)) @ self._turn.T
+        slope = -(low + share * (high - low)) @ self._turn.T
         bend = share * (1 - share) * (high - low) ** 2 / smoothed[:, None]
-        curvature += (bend @ self._squares).reshape(curvature.shape)
+        curvature = (bend @ self._squares).reshape(-1, *[self.n_multipliers] * 2)
+        theta, log_beta, end = multipliers[:, :n_s], multipliers[:, n_s], n_s + 1
+        parts = slope[:, :end], curvature[:, :end, :end]
+        value = self._leakage.added(*parts, theta, log_beta)
         size = np.abs(value) + np.maximum(np.abs(left), np.abs(right)).sum(axis=1)
         bound = value + np.maximum(left, right).sum(axis=1)
         softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
         size += self.n_z + np.abs(multipliers).max(axis=1)
         bound = np.nan_to_num(bound + 64 * EPS * size, nan=np.inf)  # with its rounding
-        return _State(bound + smoothed * softer, bound, slope, curvature)
+        return _State(multipliers, bound + smoothed * softer, bound, slope, curvature)
 
 
 def _smoothed(bound: FloatArray, target: float) -> FloatArray:
@@ -280,9 +340,11 @@ def _logistic(values: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(-values.clip(-50, 50)))
 
 
-def _chosen(which: BoolArray, one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return rows of `one` where `which`, of `other` elsewhere."""
-    return np.where(which.reshape(-1, *(1,) * (one.ndim - 1)), one, other)
+def _undone(new: _State, old: _State, which: BoolArray) -> _State:
+    """Return `new` with the rows of `old` where `which`; changes `new`."""
+    for field in fields(new):
+        getattr(new, field.name)[which] = getattr(old, field.name)[which]
+    return new
 
 
 def _shrunk(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -391,12 +453,11 @@ class Coarser:
         self._solve: Callable[[float], Solution] | None = None
 
     def bound(self, epsilon: float, deadline: float) -> float:
-        """Return the bound on the utility of the task, after at most 3 seconds."""
-        left = min(deadline - time.perf_counter(), 3.0)
-        if left <= 0:
+        """Return the bound on the utility of the task, infinity after the deadline."""
+        if is_late(deadline):
             return np.inf
         if self._solve is None:
-            self._solve = OptimalSolver(tol=_TOL, max_time=left).prepared(self._task)
+            self._solve = OptimalSolver(tol=_TOL).prepared(self._task)
         with silenced(ConvergenceWarning):  # bounds are valid wherever the search stops
             found = self._solve(epsilon).upper_bound
         return np.inf if found is None else found

@@ -219,6 +219,9 @@ Choose: TypeAlias = Callable[[DesignTask], Solver]
 
 # Searches that stop at a tolerance, or at a time. -----------------------------------------------
 
+# Searches aim at this share of the tolerance: the rest is for the rounding of the channel.
+SHARE_OF_TOLERANCE = 0.9
+
 
 def check_search(owner: str, tol: float, max_time: float | None) -> None:
     """Check the options that all searches have."""
@@ -322,8 +325,8 @@ _MOST_BASES = 60_000
 # With one degree of freedom of S, all vertices are pairs: some twenty per pair on average.
 _MOST_SYMBOLS_IN_PAIRS = 400
 
-# Up to this many symbols of X, losses are certified to the default tolerance.
-_FEW_SYMBOLS = 12
+# Up to this many symbols of X, losses are certified to the default tolerance, in little more time.
+_FEW_SYMBOLS = 100
 
 # Sizes of X for which a design takes seconds, by the number of values of S: with one there is
 # nothing to do, with two all vertices are pairs, with more, columns are generated.

@@ -5,10 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import design_mechanism
 from skprivacy.geometry import Points
 from skprivacy.measures import KL, Chi2, get_measure
+from skprivacy.solvers import priced_bound
+from skprivacy.solvers.column_generation import ColumnSearch
 from skprivacy.solvers.linear_program import Prices
 from skprivacy.solvers.priced_bound import Relaxation, can_be_proven, largest_surplus
 from skprivacy.solvers.problem import Problem
@@ -207,3 +210,25 @@ def test_a_box_without_a_price_of_leakage_does_not_leave_its_parts_without_one()
         solver_options={"tol": 0.02},
     )
     assert mechanism.gap <= 0.021 * mechanism.objective.span(mechanism.p_x)
+
+
+def test_boxes_improved_in_small_parts_have_the_same_bounds(monkeypatch):
+    """Parts fit into the cache; boxes below the target get no more steps, and others all."""
+    problem = problem_of(random_joint(3, (5, 9)), 0.02, "kl", "per_output", MutualInformation())
+    found = []
+    for size in (1, 2**16):
+        monkeypatch.setattr(priced_bound, "_CACHED", size)
+        relaxation = Relaxation(problem, 0.02, Prices(np.zeros(9), 0.0))
+        found.append(largest_surplus(relaxation, -0.5, 300, np.inf, no_outputs))
+    assert found[0][1] == found[1][1]
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-9)
+
+
+def test_a_limit_of_work_tells_its_bound(monkeypatch):
+    joint = random_joint(1, (6, 16))
+    best = design_mechanism(joint, 0.02, solver="column_generation")
+    monkeypatch.setattr(ColumnSearch, "_most_boxes", lambda search, target: 2)
+    with pytest.warns(ConvergenceWarning, match="its limit of work is reached"):
+        early = design_mechanism(joint, 0.02, solver="column_generation")
+    assert best.is_certified
+    assert best.utility <= early.upper_bound
