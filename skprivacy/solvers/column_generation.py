@@ -173,7 +173,7 @@ class ColumnSearch:
             return offers, bound
         before = target = max(_FIRST_TARGET * self._problem.span, self._tol)
         for _ in range(40):
-            room = self._most_boxes(target) - spent
+            room = self.most_boxes(target) - spent
             if room <= 0 or is_late(self._deadline):
                 break
             offers, prices, _ = self._priced(offers)
@@ -186,13 +186,13 @@ class ColumnSearch:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)
-            if target == before or spent + _NEXT_COST * used > self._most_boxes(target):
+            if target == before or spent + _NEXT_COST * used > self.most_boxes(target):
                 break
         if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
 
-    def _most_boxes(self, target: float) -> int:
+    def most_boxes(self, target: float) -> int:
         """Return the largest total number of boxes for a gap, fewer for small gaps.
 
         They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.

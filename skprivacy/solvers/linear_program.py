@@ -139,19 +139,33 @@ _NEGLIGIBLE_WEIGHT = 1e-14
 
 # Scales of rows, and settings of HiGHS, tried in order until an answer is accepted. The smallest
 # tolerance of HiGHS is 1e-10, which can break a budget of zero. Multiplying rows by 1e4 makes it
-# 1e-14, which can be too strict: candidates are known to fewer digits.
+# 1e-14, which can be too strict: candidates are known to fewer digits, so the last attempts allow
+# 1e-9.
 _ATTEMPTS: list[tuple[float, dict[str, Any]]] = [
-    (scale, {"presolve": presolve, "simplex_scale_strategy": scaling, "simplex_strategy": simplex})
-    for scale, presolve, scaling, simplex in (
-        (1.0, "off", 0, DUAL_SIMPLEX),
-        (1e4, "off", 0, DUAL_SIMPLEX),
-        (1e4, "on", 0, PRIMAL_SIMPLEX),
-        (1e4, "off", 0, PRIMAL_SIMPLEX),
-        (1e4, "off", 1, DUAL_SIMPLEX),
-        (1.0, "off", 0, PRIMAL_SIMPLEX),
-        (1.0, "on", 0, DUAL_SIMPLEX),
-        (1.0, "off", 1, DUAL_SIMPLEX),
-        (1e2, "off", 1, PRIMAL_SIMPLEX),
+    (
+        scale,
+        {
+            "presolve": presolve,
+            "simplex_scale_strategy": scaling,
+            "simplex_strategy": simplex,
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+        },
+    )
+    for scale, presolve, scaling, simplex, tolerance in (
+        (1.0, "off", 0, DUAL_SIMPLEX, 1e-10),
+        (1e4, "off", 0, DUAL_SIMPLEX, 1e-10),
+        (1e4, "on", 0, PRIMAL_SIMPLEX, 1e-10),
+        (1e4, "off", 0, PRIMAL_SIMPLEX, 1e-10),
+        (1e4, "off", 1, DUAL_SIMPLEX, 1e-10),
+        (1.0, "off", 0, PRIMAL_SIMPLEX, 1e-10),
+        (1.0, "on", 0, DUAL_SIMPLEX, 1e-10),
+        (1.0, "off", 1, DUAL_SIMPLEX, 1e-10),
+        (1e2, "off", 1, PRIMAL_SIMPLEX, 1e-10),
+        (1.0, "on", 0, DUAL_SIMPLEX, 1e-9),
+        (1.0, "off", 0, DUAL_SIMPLEX, 1e-9),
+        (1.0, "on", 0, PRIMAL_SIMPLEX, 1e-9),
+        (1.0, "off", 4, DUAL_SIMPLEX, 1e-9),
     )
 ]
 

@@ -18,6 +18,7 @@ from skprivacy.solvers.label_program import (
     SmoothedDual,
     TouchingTangents,
 )
+from skprivacy.solvers.one_per_label import LabelSearch, Memory
 from skprivacy.solvers.problem import Problem
 from skprivacy.utilities import Distortion, Guess
 
@@ -295,3 +296,16 @@ def test_a_measure_that_jumps_has_no_tangents(utility):
         assert mechanism.gap < 1e-6
     with pytest.raises(ValueError, match="needs a measure without a jump to infinity"):
         design_mechanism(joint, 0.3, measure=measure, utility="guess", solver="one_per_label")
+
+
+def test_an_output_may_make_up_for_what_the_others_miss():
+    joint = np.random.default_rng(0).random((2, 130)) ** 3
+    ranks = (joint.sum(axis=0) / joint.sum()).cumsum()
+    utility = Distortion(np.abs(ranks[:, None] - ranks))
+    task = DesignTask.checked("test", joint, [0.02], "kl", "per_output", utility)
+    problem, tol = Problem(task), 1e-4
+    search = LabelSearch(problem, 0.02, tol * problem.span, np.inf, Memory(), offers_rest=True)
+    solution = problem.solution(search.run(), search.bound, 0.02, tol)
+    assert problem.gap(solution) <= 2 * tol
+    certified = design_mechanism(joint, 0.02, utility=utility)
+    assert certified.utility <= solution.upper_bound + 1e-9

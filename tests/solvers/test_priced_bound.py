@@ -227,7 +227,7 @@ def test_boxes_improved_in_small_parts_have_the_same_bounds(monkeypatch):
 def test_a_limit_of_work_tells_its_bound(monkeypatch):
     joint = random_joint(1, (6, 16))
     best = design_mechanism(joint, 0.02, solver="column_generation")
-    monkeypatch.setattr(ColumnSearch, "_most_boxes", lambda search, target: 2)
+    monkeypatch.setattr(ColumnSearch, "most_boxes", lambda search, target: 2)
     with pytest.warns(ConvergenceWarning, match="its limit of work is reached"):
         early = design_mechanism(joint, 0.02, solver="column_generation")
     assert best.is_certified
