@@ -47,7 +47,7 @@ NEAR_TARGET = 0.5
 _SMOOTHED_AT_FIRST, _MOST_SMOOTHED = 0.05, 0.02
 
 # Numbers in the matrices of the boxes that are improved together: they fit into the cache.
-_CACHED = 2**16
+CACHED = 2**16
 
 # Boxes that need no more steps are put aside if fewer than this share are left.
 _MANY_OPEN = 0.8
@@ -195,7 +195,7 @@ class Relaxation:
 
         Boxes with a bound below the target may get fewer steps.
         """
-        size = max(_CACHED // self.n_multipliers**2, 1)
+        size = max(CACHED // self.n_multipliers**2, 1)
         parts = [slice(i, i + size) for i in range(0, len(low), size)] or [slice(0)]
         given = low, high, multipliers, smoothed
         ends = partial(self._descended, n_steps=n_steps, target=target)

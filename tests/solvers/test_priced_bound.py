@@ -217,7 +217,7 @@ def test_boxes_improved_in_small_parts_have_the_same_bounds(monkeypatch):
     problem = problem_of(random_joint(3, (5, 9)), 0.02, "kl", "per_output", MutualInformation())
     found = []
     for size in (1, 2**16):
-        monkeypatch.setattr(priced_bound, "_CACHED", size)
+        monkeypatch.setattr(priced_bound, "CACHED", size)
         relaxation = Relaxation(problem, 0.02, Prices(np.zeros(9), 0.0))
         found.append(largest_surplus(relaxation, -0.5, 300, np.inf, no_outputs))
     assert found[0][1] == found[1][1]
