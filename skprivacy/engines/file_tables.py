@@ -73,13 +73,17 @@ def check_delimiter(delimiter: str) -> str:
 
 
 def check_encoding(encoding: str) -> str:
-    """Return an encoding in which delimiters, quotes and line ends are single ASCII bytes."""
+    """Return an encoding in which delimiters, quotes and line ends are single ASCII bytes.
+
+    No other character may have these bytes, as some have in iso2022_jp.
+    """
     encoding = "utf-8" if encoding.lower() in ("utf-8-sig", "utf_8_sig") else encoding
     try:
-        agrees = '",;\t\nA'.encode(encoding) == b'",;\t\nA'
+        agrees = '",;\t\r\nA'.encode(encoding) == b'",;\t\r\nA'
     except LookupError:
         raise ValueError(f"{encoding!r} is not an encoding.") from None
-    if not agrees:
+    others = "".join(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x10000)]))
+    if not agrees or set(b'",;\t\r\n') & set(others.encode(encoding, "ignore")):
         raise ValueError(f"{encoding} is not compatible with ASCII: convert the file to UTF-8.")
     return encoding
 

@@ -502,6 +502,15 @@ class TestDelimited:
         with pytest.raises(ValueError, match=r"in\.parquet is damaged"):
             sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.csv")
 
+    @pytest.mark.parametrize("encoding", ["iso2022_jp", "hz", "utf-16", "cp037"])
+    def test_encodings_whose_characters_may_hold_a_delimiter(self, tmp_path, encoding):
+        (tmp_path / "in.csv").write_bytes("sex,band\nm,あ\n".encode("iso2022_jp"))
+        with (
+            pytest.raises(ValueError, match=f"{encoding} .* convert the file to UTF-8"),
+            read_from(tmp_path / "in.csv", encoding=encoding),
+        ):
+            pass
+
     def test_utf_16_and_broken_parquet(self, tmp_path):
         (tmp_path / "in.csv").write_text("sex,band\nm,a\n", encoding="utf-16")
         (tmp_path / "in.parquet").write_text("sex,band\nm,a\n")
