@@ -1,7 +1,7 @@
 """The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they reveal about S."""
 
 from .lift_polytopes import LiftPolytopes, slab_vertices
-from .outer_polytope import OuterPolytope, SlabEpigraph, TooManyVerticesError
+from .outer_polytope import OuterPolytope, TooManyVerticesError
 from .points import Points, Rows, normalised
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "OuterPolytope",
     "Points",
     "Rows",
-    "SlabEpigraph",
     "TooManyVerticesError",
     "normalised",
     "slab_vertices",

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from .._numerics import TINY
 from .._typing import FloatArray, IntArray
-from .lift_polytopes import pairs_at
 from .points import GrowingTable, Points
 
 # Returns (n, k) traits of new vertices, from their points and their deviations.
@@ -377,90 +376,3 @@ def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray
     result = np.zeros((len(wanted), wanted.shape[1] + 1))
     result[np.arange(len(wanted))[:, None], place] = values
     return result[:, :-1]
-
-
-# P(S|X) of rank 2: all vertices are pairs of symbols, per output and on average. ----------------
-
-
-class SlabEpigraph:
-    """Vertices of ``{(W, z): 0 <= z <= high, normal . d - z <= offset}`` with d of rank 1.
-
-    The counterpart of `OuterPolytope` for P(S|X) of rank 2, with the same parameters and methods.
-    Leakage depends on W only through one number ``t . W``. The lower bound on g is a polygon with
-    corners at a few values of t, and the vertices are the symbols of X and the pairs of symbols
-    at each corner.
-    """
-
-    def __init__(
-        self, deviations: FloatArray, high: float, describe: Describe, max_vertices: int
-    ) -> None:
-        row = np.ptp(deviations, axis=1).argmax()
-        self._t = deviations[row]
-        widest = np.abs(self._t).argmax()
-        self._direction = deviations[:, widest] / self._t[widest]
-        self._deviations, self._high = deviations, high
-        self._describe, self._max_vertices = describe, max_vertices
-        self._slopes, self._offsets = np.zeros(1), np.zeros(1)
-        self._selected: Vertices | None = None
-
-    def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
-        """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made."""
-        slopes = np.concatenate([self._slopes, normals @ self._direction])
-        offsets = np.concatenate([self._offsets, offsets + slack])
-        kept, corners = _upper_envelope(slopes, offsets, self._t.min(), self._t.max())
-        n_pairs = sum((self._t < t).sum() * (self._t > t).sum() for t in corners)
-        if n_pairs + 2 * len(self._t) > self._max_vertices:
-            raise TooManyVerticesError
-        done = int(np.count_nonzero(kept >= len(self._slopes)))
-        self._slopes, self._offsets = slopes[kept], offsets[kept]
-        self._selected = None
-        return done
-
-    def select(self) -> Vertices:
-        """Return all vertices."""
-        if self._selected is None:
-            t = self._t
-            _, corners = _upper_envelope(self._slopes, self._offsets, t.min(), t.max())
-            units = Points(np.arange(len(t))[:, None], np.ones((len(t), 1)))
-            pairs = [pairs_at(t, corner) for corner in corners]
-            points = Points.concatenate([units, units, *pairs])
-            deviations = points.times(self._deviations)
-            lines = points.times(t[None])[:, 0, None] * self._slopes - self._offsets
-            heights = lines.max(axis=1)
-            heights[: len(t)] = self._high
-            self._selected = points, deviations, heights, self._describe(points, deviations)
-        return self._selected
-
-    @property
-    def n_vertices(self) -> int:
-        """The number of vertices."""
-        return len(self.select()[0])
-
-
-def _upper_envelope(
-    slopes: FloatArray, offsets: FloatArray, low: float, high: float
-) -> tuple[IntArray, FloatArray]:
-    """Return the lines ``slope t - offset`` that are highest somewhere in [low, high].
-
-    Also return where they meet; both in increasing order of slope.
-    """
-    order = np.lexsort((-offsets, slopes))
-    kept: list[int] = []
-    corners: list[float] = []
-    for i in order:
-        while kept:
-            if slopes[i] == slopes[kept[-1]]:  # a parallel line that is not lower
-                corner = -np.inf
-            else:
-                corner = (offsets[i] - offsets[kept[-1]]) / (slopes[i] - slopes[kept[-1]])
-            if corner > (corners[-1] if corners else low):
-                break
-            kept.pop()
-            if corners:
-                corners.pop()
-        if kept:
-            if corner >= high:
-                continue
-            corners.append(corner)
-        kept.append(i)
-    return np.array(kept), np.array(corners)

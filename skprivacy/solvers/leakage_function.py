@@ -68,14 +68,22 @@ class LeakageFunction:
         One for each row of `deviations`, where it is an equality. scale : the size of g that
         matters. slack : by how much each may be moved outward to break ties; see `OuterPolytope`.
         """
+        normals, offsets, _ = self.supports(deviations)
+        terms = np.abs(normals) @ self._widest
+        self._check_convex(normals, offsets, terms)
+        return normals, offsets, np.maximum(1e-10 * scale, 64 * EPS * (terms + abs(scale)))
+
+    def supports(self, deviations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (normals, offsets) of tangents, and g, all slightly inside where a lift is zero.
+
+        Convexity is not checked. g is not larger there than at the row itself.
+        """
         at_zero = (1 + deviations).min(axis=1) < _TANGENT_LIFT
         shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
         normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
         rounding = 8 * EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
-        offsets = (normals * shrunk).sum(axis=1) - values + rounding
-        self._check_convex(normals, offsets, terms)
-        return normals, offsets, np.maximum(1e-10 * scale, 64 * EPS * (terms + abs(scale)))
+        return normals, (normals * shrunk).sum(axis=1) - values + rounding, values
 
     def cuts(
         self, beyond: FloatArray, places: FloatArray, heights: FloatArray | float, scale: float

@@ -319,13 +319,9 @@ class MixtureProgram:
         The program starts with the offers at index `start`; each round adds some with a surplus
         above `accuracy`. The weights are not refined.
         """
-        chosen = start
-        room, columns = self._columns(offers[chosen])
-        rooms = room[:-1]
-        self._load(columns, offers.charges is not None)
+        chosen, mixture = start, GrowingMixture(self, offers[start])
         for _ in range(1_000):
-            answer = self._program.run() or self._run_again(offers[chosen], len(start))
-            prices = self._prices(answer.duals)
+            used, prices = mixture.solved()
             surplus = prices.surplus(offers)
             surplus[chosen] = np.minimum(surplus[chosen], accuracy)
             added, most = np.flatnonzero(surplus > accuracy), 20 + 2 * len(self.p_x)
@@ -333,22 +329,36 @@ class MixtureProgram:
                 break
             if len(added) > most:
                 added = added[np.argpartition(-surplus[added], most)[:most]]
-            room, columns = self._columns(offers[added], independent=False)
-            self._program.add_columns(columns)
-            chosen, rooms = np.concatenate([chosen, added]), np.concatenate([rooms, room])
+            mixture.add(offers[added])
+            chosen = np.concatenate([chosen, added])
         weights = np.zeros(len(offers))
-        values = np.delete(answer.values, len(start))  # without the independent output
-        weights[chosen] = np.maximum(values, 0.0) * rooms
+        weights[chosen[: len(used)]] = used
         return weights, prices
 
-    def _run_again(self, offers: Offers, n_first: int) -> Answer:
-        """Solve with other settings of HiGHS; the independent output is column `n_first`."""
+    def start(self, offers: Offers) -> FloatArray:
+        """Load the program over some offers; return the room of each."""
+        room, columns = self._columns(offers)
+        self._load(columns, offers.charges is not None)
+        return room[:-1]
+
+    def extend(self, offers: Offers) -> FloatArray:
+        """Add offers to the program; return the room of each."""
+        room, columns = self._columns(offers, independent=False)
+        self._program.add_columns(columns)
+        return room
+
+    def run(self) -> tuple[FloatArray, Prices] | None:
+        """Return the values of the columns and the prices, None if HiGHS finds none."""
+        answer = self._program.run()
+        return None if answer is None else (answer.values, self._prices(answer.duals))
+
+    def run_again(self, offers: Offers) -> tuple[FloatArray, Prices]:
+        """Load the program over some offers, and solve it with other settings of HiGHS."""
         _, columns = self._columns(offers)
         for settings in [settings for scale, settings in _ATTEMPTS if scale == 1]:
             self._load(columns, offers.charges is not None, **settings)
-            if (answer := self._program.run()) is not None:
-                values = np.insert(answer.values[:-1], n_first, answer.values[-1])
-                return replace(answer, values=values)
+            if (answer := self.run()) is not None:
+                return answer
         raise self._program.failure(_MIX.format(len(offers)))
 
     def _prices(self, duals: FloatArray) -> Prices:
@@ -408,6 +418,28 @@ class MixtureProgram:
         # Reduced costs are not exact: candidates are only known to 1e-10.
         worst = max(surplus.max(initial=0.0), independent, 0.0) + 1e-10 * np.abs(duals).max()
         return prices.worth(self.p_x) + len(duals) * worst
+
+
+class GrowingMixture:
+    """The best mixture of some offers, to which others can be added: columns of one program."""
+
+    def __init__(self, program: MixtureProgram, offers: Offers) -> None:
+        self._program, self.offers = program, offers
+        self._rooms, self._independent = program.start(offers), len(offers)
+
+    def add(self, offers: Offers) -> None:
+        """Add offers; the next solution starts from the last one."""
+        self._rooms = np.concatenate([self._rooms, self._program.extend(offers)])
+        self.offers = Offers.concatenate([self.offers, offers])
+
+    def solved(self) -> tuple[FloatArray, Prices]:
+        """Return (weights of the offers, prices); the weights are not refined."""
+        answer = self._program.run()
+        if answer is None:
+            self._independent = len(self.offers)
+            answer = self._program.run_again(self.offers)
+        values, prices = answer
+        return np.maximum(np.delete(values, self._independent), 0.0) * self._rooms, prices
 
 
 def _blended(best: _Mixed, safe: _Mixed, excess: Excess) -> _Mixed:

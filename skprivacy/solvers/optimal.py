@@ -24,11 +24,12 @@ from .._numerics import TINY
 from .._typing import FloatArray
 from .._validation import check_choice, check_integer
 from ..exceptions import SolverError
-from ..geometry import OuterPolytope, Points, Rows, SlabEpigraph, TooManyVerticesError
+from ..geometry import OuterPolytope, Points, Rows, TooManyVerticesError
 from ..utilities import DEFAULT_TOL
 from .baselines import most_useful, simple_solutions
 from .leakage_function import Tangents
 from .linear_program import Offers, Prices
+from .pairs import PairsOnAverage
 from .problem import Problem
 from .solver import (
     SHARE_OF_TOLERANCE,
@@ -67,7 +68,7 @@ class Outer(Rows):
 class Refinement(ABC):
     """The outer polytope and the allowed points found so far, for increasing thresholds."""
 
-    _body: OuterPolytope | SlabEpigraph
+    _body: OuterPolytope
     _least_price = 0.0  # of the budget, per unit of g
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
@@ -215,8 +216,6 @@ class Refinement(ABC):
 class PerOutput(Refinement):
     """Refinement for every output: the slice of the epigraph at the height of the threshold."""
 
-    _body: OuterPolytope
-
     def __init__(self, problem: Problem, limits: Limits, smallest: float, largest: float) -> None:
         super().__init__(problem, limits)
         self._smallest, self._largest = smallest, largest
@@ -295,19 +294,10 @@ class OnAverage(Refinement):
         super().__init__(problem, limits)
         self._least_price = self._convexity = problem.convexity
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
-        if self._high == np.inf:
-            infinite = "The measure {measure!r} is infinite for some {symbol} and has no average: "
-            use = "use {scope='per_output'}, or smooth the joint."
-            symbol = InPython("symbol of X", "released value")
-            raise ValueError(Message.of(infinite + use, measure=problem.measure, symbol=symbol))
         self._start()
 
     def _start(self) -> None:
-        deviations, most = self._leakage.deviations, self._limits.max_vertices
-        if self._rank == 2:
-            self._body = SlabEpigraph(deviations, self._high, self._describe, most)
-        else:
-            self._body = self._polytope(0.0, self._high)
+        self._body = self._polytope(0.0, self._high)
         self._full, self._needed = False, None
 
     def _advance(self, threshold: float) -> None:
@@ -332,9 +322,19 @@ class OnAverage(Refinement):
         return chosen.offers.points, chosen.deviations
 
 
+def _check_finite(problem: Problem) -> None:
+    """Check that every symbol of X has a finite leakage, so that averages are finite."""
+    if problem.leakage.value(problem.leakage.deviations.T).max() == np.inf:
+        infinite = "The measure {measure!r} is infinite for some {symbol} and has no average: "
+        use = "use {scope='per_output'}, or smooth the joint."
+        symbol = InPython("symbol of X", "released value")
+        raise ValueError(Message.of(infinite + use, measure=problem.measure, symbol=symbol))
+
+
 _WHY = {
     "max_time": " because its max_time has passed",
     "max_vertices": " because there are more vertices than its max_vertices",
+    "work": " because its limit of work is reached",
     "rounding": " because rounding prevents further progress",
 }
 
@@ -389,9 +389,13 @@ class OptimalSolver(Solver):
         gap = SHARE_OF_TOLERANCE * self.tol * problem.span
         limits = Limits(gap, deadline_after(self.max_time), self.max_vertices)
         thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
-        refinement: Refinement | None = None
+        refinement: Refinement | PairsOnAverage | None = None
         if thresholds and problem.scope == "average":
-            refinement = OnAverage(problem, limits)
+            _check_finite(problem)
+            if problem.rank == 2:
+                refinement = PairsOnAverage(problem, limits.gap, limits.deadline)
+            else:
+                refinement = OnAverage(problem, limits)
         elif thresholds:
             refinement = PerOutput(problem, limits, thresholds[0], thresholds[-1])
         for epsilon in epsilons:
