@@ -405,7 +405,8 @@ class OptimalSolver(Solver):
             assert refinement is not None  # unless all budgets are special
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
-            if problem.threshold(epsilon) < 1e-10 and problem.count_bases() <= 100_000:
+            is_tiny = problem.threshold(epsilon) < 1e-10 and problem.count_bases() <= 100_000
+            if is_tiny and isinstance(refinement, Refinement):
                 # Rounding may leave few other outputs.
                 refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics import EPS
+from .._numerics import EPS, TINY
 from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points, Rows
@@ -27,19 +27,26 @@ from .solver import is_late
 # Outputs added to the linear program in one round, for each symbol.
 _PER_SYMBOL = 4
 
-# Pairs that are searched at once: their arrays fit into the cache.
-_AT_ONCE = 2**14
+# Pairs that are searched at once: their arrays fit into the cache. Intervals that they may have.
+_AT_ONCE, _MOST_AT_ONCE = 2**14, 2**20
 
 # The surplus above which rounds look for outputs: at first, as a share of the largest utility,
 # then as a share of the gap so far, and at last of the gap at which to stop. It is lowered to a
 # share if there are none.
 _FIRST_TARGET, _TARGET, _LAST_TARGET, _LOWER = 0.02, 0.1, 0.3, 0.1
 
+# The search aims at this share of the gap at which it may stop: another round costs little.
+_AIM = 0.25
+
+# Budgets below the second are too small for prices: bounds are proven for that one. Below the
+# first, outputs that reveal nothing are offered too.
+_SMALL, _SMALLEST = 1e-10, 1e-12
+
 # Limits of work: rounds for one budget, and intervals for all of them.
 _MOST_ROUNDS, _MOST_INTERVALS = 200, 300_000_000
 
 # Intervals that were split this often are as narrow as rounding allows.
-_MOST_SPLITS = 200
+_MOST_SPLITS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +75,7 @@ class _Intervals(Rows):
         """
         left, right = self.left, self.right
         width = right.w - left.w
-        rise = (right.convex - left.convex) / width
+        rise = (right.convex - left.convex) / np.maximum(width, TINY)
         up, down = rise - price * left.slope, rise - price * right.slope
         share = np.clip(-down / np.where(up > down, up - down, 1.0), 0.0, 1.0)
         share[up <= 0] = 1.0
@@ -83,7 +90,7 @@ class _Intervals(Rows):
         turn = right.slope - left.slope
         rest = left.line - right.line + right.slope * width
         at = rest / np.where(turn > 0, turn, np.inf)
-        at = np.where(turn > 0, at / width, 0.5)
+        at = np.where(turn > 0, at / np.maximum(width, TINY), 0.5)
         return left.w + width * np.clip(at, 0.1, 0.9)
 
     def halves(self, middle: _Places) -> _Intervals:
@@ -126,7 +133,9 @@ class PairSearch:
         support = np.stack([self.one[pair], self.other[pair]], axis=1)
         return Points(support, np.stack([1 - w, w], axis=1))
 
-    def search(self, symbols: FloatArray, price: float, target: float) -> tuple[Points, FloatArray]:
+    def search(
+        self, symbols: FloatArray, price: float, target: float
+    ) -> tuple[Points, FloatArray]:
         """Return outputs with a surplus above half the target, and what to add to prices.
 
         symbols, price : of the symbols, and of g. With what is returned added to `symbols`, no
@@ -164,36 +173,39 @@ class PairSearch:
             bounds = now.bounds(price) + self._rounding
             self.work += len(now)
             is_open = bounds > target
-            np.maximum.at(self._bounds, now.pair[~is_open], bounds[~is_open])
+            self._close(now[~is_open], bounds[~is_open])
             now, bounds = now[is_open], bounds[is_open]
-            if not len(now):
-                return
+            if not len(now) or len(now) > _MOST_AT_ONCE:
+                break
             w = now.corners()
             middle, surplus = self._places(now.pair, w, share)
             good = surplus > target / 2
             yield _Found(now.pair[good], w[good], surplus[good])
-            # Where such outputs are found, prices change first.
+            # Where such outputs are found, prices change first. Rounding limits bounds, too.
             is_done = (surplus > target) & (bounds < 2 * surplus)
-            np.maximum.at(self._bounds, now.pair[is_done], bounds[is_done])
+            is_done |= bounds - surplus < 8 * self._rounding
+            self._close(now[is_done], bounds[is_done])
             now = now[~is_done].halves(middle[~is_done])
-        np.maximum.at(self._bounds, now.pair, now.bounds(price) + self._rounding)
+        self._close(now, now.bounds(price) + self._rounding)
+
+    def _close(self, intervals: _Intervals, bounds: FloatArray) -> None:
+        """Use the bounds of intervals that are not split."""
+        np.maximum.at(self._bounds, intervals.pair, np.nan_to_num(bounds, nan=np.inf))
 
     def _whole(self, pairs: IntArray, share: float) -> _Intervals:
         """Return pairs as one interval each."""
         one, other = self.one[pairs], self.other[pairs]
         along = self._deviations[other] - self._deviations[one]
         ends = []
-        for symbol, w in ((one, 0.0), (other, 1.0)):
+        for symbol, at in ((one, 0.0), (other, 1.0)):
             convex = (self._u - share * self._below - self._symbols)[symbol]
             line = (self._normals[symbol] * self._deviations[symbol]).sum(axis=1)
             slope = (self._normals[symbol] * along).sum(axis=1)
-            w = np.full(len(pairs), w)
-            ends.append(_Places(w, convex, line - self._offsets[symbol], slope))
+            w, line = np.full(len(pairs), at), line - self._offsets[symbol]
+            ends.append(_Places(w, convex, line, slope))
         return _Intervals(pairs, *ends)
 
-    def _places(
-        self, pair: IntArray, w: FloatArray, share: float
-    ) -> tuple[_Places, FloatArray]:
+    def _places(self, pair: IntArray, w: FloatArray, share: float) -> tuple[_Places, FloatArray]:
         """Return places of pairs, and their surplus."""
         one, other = self.one[pair], self.other[pair]
         along = self._deviations[other] - self._deviations[one]
@@ -234,7 +246,9 @@ class PairsOnAverage:
         self._search = PairSearch(problem)
         n_x = len(problem.p_x)
         units = Points(np.arange(n_x)[:, None], np.ones((n_x, 1)))
-        self._first = Points.concatenate([units, *_balanced(problem)])
+        deviations = problem.leakage.deviations
+        self._t = deviations[np.ptp(deviations, axis=1).argmax()]
+        self._first = Points.concatenate([units, *_balanced(self._t, problem.p_x)])
         self._known: list[Points] = []
 
     def add(self, points: Points) -> None:
@@ -246,17 +260,32 @@ class PairsOnAverage:
 
         threshold : of the budget; ceiling : a bound known without a search.
         """
+        few, bound, stopped = self._solved(max(threshold, _SMALLEST), ceiling)
+        points = few.points
+        if threshold < _SMALL:  # rounding may leave few other outputs
+            points = Points.concatenate([points, self._private(points)])
+        return self._offers(points, threshold), bound, stopped
+
+    def _private(self, points: Points) -> Points:
+        """Return the mixtures of the symbols of points that reveal nothing about S."""
+        one, other = points.support.T[:2]
+        apart = self._t[one] * self._t[other] < 0
+        return _at_prior(self._t, one[apart], other[apart])
+
+    def _solved(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
         problem, first = self._problem, Points.concatenate([self._first, *self._known])
         mixture = GrowingMixture(problem.program, self._offers(first, threshold))
         weights, prices = mixture.solved()
         offers, bound, is_last = mixture.offers, ceiling, False
-        target, least = _FIRST_TARGET * problem.span, _LAST_TARGET * self._gap
+        target, least = _FIRST_TARGET * problem.span, _LAST_TARGET * _AIM * self._gap
         for _ in range(_MOST_ROUNDS):
             points, needed = self._search.search(prices.symbols, prices.budget / threshold, target)
             worth = prices.worth(problem.p_x)
             bound = min(bound, worth + float(problem.p_x @ needed))
             gap, is_last = bound - worth, not len(points) and target <= least
-            if gap <= self._gap or is_last or self._is_over():
+            if gap <= _AIM * self._gap or is_last or self._is_over():
+                offers = Offers.concatenate([offers, self._offers(points, threshold)])
+                weights = np.append(weights, np.zeros(len(points)))
                 break
             target = max(min(_TARGET * gap, target if len(points) else _LOWER * target), least)
             if not len(points):
@@ -288,30 +317,32 @@ class PairsOnAverage:
         return "rounding" if is_last else "work"
 
 
-def _balanced(problem: Problem) -> list[Points]:
-    """Return pairs that reveal nothing about S, two mixtures of which are P(X).
+def _balanced(t: FloatArray, p_x: FloatArray) -> Iterator[Points]:
+    """Yield pairs that reveal nothing about S and have P(X) as a mixture, for two orders.
 
-    With the symbols sorted by what they reveal, P(X) is matched from both sides of the prior.
+    t : one number for each symbol, 0 on average. The symbols on both sides of 0 are laid side by
+    side, with the share of each in the total: those next to each other are pairs.
     """
-    deviations = problem.leakage.deviations
-    t = deviations[np.ptp(deviations, axis=1).argmax()]
     below, above = np.flatnonzero(t < 0), np.flatnonzero(t > 0)
     below = below[np.argsort(t[below])]
-    found = []
     for order in (1, -1):
         above = above[np.argsort(order * t[above])]
-        ends = [np.cumsum(problem.p_x[side] * np.abs(t[side])) for side in (below, above)]
-        cuts = np.concatenate([end[:-1] for end in ends] + [[max(end[-1] for end in ends)]])
+        sides = below, above
+        ends = [np.cumsum(p_x[side] * np.abs(t[side]))[:-1] for side in sides]
+        cuts = np.concatenate([*ends, [np.inf]])
         one, other = (
-            side[np.searchsorted(end[:-1], cuts)]
-            for side, end in zip((below, above), ends, strict=True)
+            side[np.searchsorted(end, cuts)] for side, end in zip(sides, ends, strict=True)
         )
-        w = -t[one] / (t[other] - t[one])
-        found.append(Points(np.stack([one, other], axis=1), np.stack([1 - w, w], axis=1)))
-    return found
+        yield _at_prior(t, one, other)
+
+
+def _at_prior(t: FloatArray, one: IntArray, other: IntArray) -> Points:
+    """Return the mixtures of two symbols with ``t . W = 0``; their t have opposite signs."""
+    w = t[one] / (t[one] - t[other])
+    return Points(np.stack([one, other], axis=1), np.stack([1 - w, w], axis=1))
 
 
 def _most_useful(offers: Offers, weights: FloatArray, prices: Prices, most: int) -> Offers:
     """Return the offers in use, and those with the largest surplus."""
-    rank = prices.surplus(offers) + (weights > 0)  # no surplus is positive
+    rank = prices.surplus(offers) + (weights > 0)
     return offers[np.argsort(-rank)[:most]]

@@ -322,9 +322,6 @@ def check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> No
 # Above this many vertices of (22), a certificate takes too long for most users.
 _MOST_BASES = 60_000
 
-# With one degree of freedom of S, all vertices are pairs: some twenty per pair on average.
-_MOST_SYMBOLS_IN_PAIRS = 400
-
 # Up to this many symbols of X, losses are certified to the default tolerance, in little more time.
 _FEW_SYMBOLS = 100
 
@@ -344,12 +341,10 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)
         few = count_bases(n_s, n_x, rank, sides=1 if low == -1 else 2) <= _MOST_BASES
         return ("lift_polytope" if few else "column_generation"), {}
-    if rank <= 2 and scope == "per_output":
+    if rank <= 2:  # all outputs are pairs of symbols
         return "optimal", {}
     if count_bases(n_s, n_x, rank) <= _MOST_BASES:
         return "optimal", {"start": "algorithm1"}
-    if rank <= 2 and n_x <= _MOST_SYMBOLS_IN_PAIRS:
-        return "optimal", {}
     return "column_generation", {}
 
 

@@ -10,7 +10,6 @@ from reference import THREE_BY_THREE, exact_vertices, imported_cdd, random_joint
 from skprivacy.geometry import (
     OuterPolytope,
     Points,
-    SlabEpigraph,
     TooManyVerticesError,
     slab_vertices,
 )
@@ -160,29 +159,6 @@ class TestSlab:
         ours = slab_vertices(t, -0.4, 0.5).dense(6)
         expected = simplex_vertices(np.vstack([t, -t]), np.array([0.5, 0.4]))
         assert_allclose(distinct(ours), distinct(expected), atol=1e-9)
-
-    def test_epigraph_equals_the_outer_polytope(self):
-        deviations = as_joint(np.random.default_rng(0).random((2, 6)), "test").deviations
-        measure = LeakageFunction(
-            as_joint(np.random.default_rng(0).random((2, 6)), "test"), get_measure("kl")
-        )
-        slab = SlabEpigraph(deviations, 3.0, nothing, 10**6)
-        full = polytope(deviations, low=0.0, high=3.0)
-        for places in (deviations.T * 0.5, deviations.T * 0.2, deviations.T):
-            cuts = measure.tangents(places, 0.1)
-            slab.cut(*cuts)
-            full.cut(*cuts)
-        one, other = (
-            np.hstack([body.select()[0].dense(6), body.select()[2][:, None]])
-            for body in (slab, full)
-        )
-        same_points(one, other, atol=1e-5)
-
-    def test_too_many(self):
-        deviations = as_joint(np.random.default_rng(0).random((2, 6)), "test").deviations
-        slab = SlabEpigraph(deviations, 3.0, nothing, 15)
-        with pytest.raises(TooManyVerticesError):
-            slab.cut(np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2), np.zeros(2))
 
 
 class TestLeakageFunction:
