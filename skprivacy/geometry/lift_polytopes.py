@@ -382,3 +382,28 @@ def pairs_at(t: FloatArray, level: float) -> Points:
     small, large = np.repeat(small, len(large)), np.tile(large, len(small))
     weight = (level - t[small]) / (t[large] - t[small])
     return Points(np.stack([small, large], axis=1), np.stack([1 - weight, weight], axis=1))
+
+
+def balanced_pairs(t: FloatArray, p_x: FloatArray) -> Iterator[Points]:
+    """Yield pairs that reveal nothing about S and have P(X) as a mixture, for two orders.
+
+    t : one number for each symbol, 0 on average. The symbols on both sides of 0 are laid side by
+    side, with the share of each in the total: those next to each other are pairs.
+    """
+    below, above = np.flatnonzero(t < 0), np.flatnonzero(t > 0)
+    below = below[np.argsort(t[below])]
+    for order in (1, -1):
+        above = above[np.argsort(order * t[above])]
+        sides = below, above
+        ends = [np.cumsum(p_x[side] * np.abs(t[side]))[:-1] for side in sides]
+        cuts = np.concatenate([*ends, [np.inf]])
+        one, other = (
+            side[np.searchsorted(end, cuts)] for side, end in zip(sides, ends, strict=True)
+        )
+        yield pairs_at_zero(t, one, other)
+
+
+def pairs_at_zero(t: FloatArray, one: IntArray, other: IntArray) -> Points:
+    """Return the mixtures of two symbols with ``t . W = 0``; their t have opposite signs."""
+    w = t[one] / (t[one] - t[other])
+    return Points(np.stack([one, other], axis=1), np.stack([1 - w, w], axis=1))

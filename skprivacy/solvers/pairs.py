@@ -20,12 +20,10 @@ from .._numerics import EPS, TINY
 from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points, Rows
-from .linear_program import GrowingMixture, Offers, Prices
+from ..geometry.lift_polytopes import balanced_pairs, pairs_at_zero
+from .linear_program import GrowingMixture, Offers, Prices, best_of_each_symbol
 from .problem import Problem
 from .solver import is_late
-
-# Outputs added to the linear program in one round, for each symbol.
-_PER_SYMBOL = 4
 
 # Pairs that are searched at once: their arrays fit into the cache. Intervals that they may have.
 _AT_ONCE, _MOST_AT_ONCE = 2**14, 2**20
@@ -149,8 +147,9 @@ class PairSearch:
         needed = self._u - symbols - price * self._g + self._rounding
         np.maximum.at(needed, self.one, self._bounds)
         np.maximum.at(needed, self.other, self._bounds)
-        best = _best(_Found.concatenate(found), self.one, self.other)
-        return self.points(best.pair, best.w), needed
+        best = _best(_Found.concatenate(found))
+        points = self.points(best.pair, best.w)
+        return points[best_of_each_symbol(points, best.surplus)], needed
 
     def _follow(self, symbols: FloatArray, price: float) -> None:
         """Change the bounds by as much as the prices have changed.
@@ -218,21 +217,10 @@ class PairSearch:
         return places, worth - self._price * below
 
 
-def _best(found: _Found, one: IntArray, other: IntArray) -> _Found:
-    """Return the best output of each pair, of the best pairs of each symbol."""
+def _best(found: _Found) -> _Found:
+    """Return the best output of each pair."""
     found = found[np.lexsort((-found.surplus, found.pair))]
-    found = found[_rank(found.pair) == 0]
-    is_best = np.zeros(len(found), bool)
-    for symbol in (one[found.pair], other[found.pair]):
-        order = np.lexsort((-found.surplus, symbol))
-        is_best[order[_rank(symbol[order]) < _PER_SYMBOL]] = True
-    return found[is_best]
-
-
-def _rank(keys: IntArray) -> IntArray:
-    """Return the position of each key among those that are equal; keys : sorted."""
-    start = np.flatnonzero(np.diff(keys, prepend=-1))
-    return np.arange(len(keys)) - np.repeat(start, np.diff(start, append=len(keys)))
+    return found[np.diff(found.pair, prepend=-1) > 0]
 
 
 class PairsOnAverage:
@@ -246,9 +234,8 @@ class PairsOnAverage:
         self._search = PairSearch(problem)
         n_x = len(problem.p_x)
         units = Points(np.arange(n_x)[:, None], np.ones((n_x, 1)))
-        deviations = problem.leakage.deviations
-        self._t = deviations[np.ptp(deviations, axis=1).argmax()]
-        self._first = Points.concatenate([units, *_balanced(self._t, problem.p_x)])
+        self._t = problem.t
+        self._first = Points.concatenate([units, *balanced_pairs(self._t, problem.p_x)])
         self._known: list[Points] = []
 
     def add(self, points: Points) -> None:
@@ -270,7 +257,7 @@ class PairsOnAverage:
         """Return the mixtures of the symbols of points that reveal nothing about S."""
         one, other = points.support.T[:2]
         apart = self._t[one] * self._t[other] < 0
-        return _at_prior(self._t, one[apart], other[apart])
+        return pairs_at_zero(self._t, one[apart], other[apart])
 
     def _solved(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
         problem, first = self._problem, Points.concatenate([self._first, *self._known])
@@ -315,31 +302,6 @@ class PairsOnAverage:
         if is_late(self._deadline):
             return "max_time"
         return "rounding" if is_last else "work"
-
-
-def _balanced(t: FloatArray, p_x: FloatArray) -> Iterator[Points]:
-    """Yield pairs that reveal nothing about S and have P(X) as a mixture, for two orders.
-
-    t : one number for each symbol, 0 on average. The symbols on both sides of 0 are laid side by
-    side, with the share of each in the total: those next to each other are pairs.
-    """
-    below, above = np.flatnonzero(t < 0), np.flatnonzero(t > 0)
-    below = below[np.argsort(t[below])]
-    for order in (1, -1):
-        above = above[np.argsort(order * t[above])]
-        sides = below, above
-        ends = [np.cumsum(p_x[side] * np.abs(t[side]))[:-1] for side in sides]
-        cuts = np.concatenate([*ends, [np.inf]])
-        one, other = (
-            side[np.searchsorted(end, cuts)] for side, end in zip(sides, ends, strict=True)
-        )
-        yield _at_prior(t, one, other)
-
-
-def _at_prior(t: FloatArray, one: IntArray, other: IntArray) -> Points:
-    """Return the mixtures of two symbols with ``t . W = 0``; their t have opposite signs."""
-    w = t[one] / (t[one] - t[other])
-    return Points(np.stack([one, other], axis=1), np.stack([1 - w, w], axis=1))
 
 
 def _most_useful(offers: Offers, weights: FloatArray, prices: Prices, most: int) -> Offers:

@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..channels import expanded, tidied
 from ..exceptions import SolverError
 from ..geometry import Points, normalised, slab_vertices
-from ..geometry.lift_polytopes import count_bases
+from ..geometry.lift_polytopes import balanced_pairs, count_bases
 from ..measures.measure import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
 from .leakage_function import (
@@ -183,7 +183,8 @@ class Problem:
         if self.rank <= 2 and not self.measure.is_lift_box:
             vertices = self._slab(threshold)
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
-            return self._enumerated(vertices, around, epsilon)
+            first = Points.concatenate(list(balanced_pairs(self.t, self.p_x)))
+            return self._enumerated(vertices, around, epsilon, first)
         if (count := self.count_bases()) > DEFAULT_MAX_BASES:
             has = "{size} has up to {count:,} candidate vertices, too many for a certificate at "
             use = "{budget}. Use {solver='column_generation'}. {hint}"
@@ -200,24 +201,33 @@ class Problem:
         """Return the vertices of the set of outputs that reveal nothing about S."""
         return self._candidates.polytopes.vertices(-1.0, 0.0)
 
+    @property
+    def t(self) -> FloatArray:
+        """For rank 2: what each symbol reveals about S, as one number, 0 on average."""
+        return self.leakage.deviations[np.ptp(self.leakage.deviations, axis=1).argmax()]
+
     def _slab(self, threshold: float) -> Points:
         """Return the vertices of the allowed set, an interval of one number, for rank 2."""
-        row = np.ptp(self.leakage.deviations, axis=1).argmax()
-        t = self.leakage.deviations[row]
+        t = self.t
         if threshold <= 0:
             return slab_vertices(t, 0.0, 0.0)
         ends = self.leakage.deviations[:, [t.argmin(), t.argmax()]].T
         return slab_vertices(t, *(self.leakage.shrunk(ends, threshold) * [t.min(), t.max()]))
 
-    def _enumerated(self, vertices: Points, around: Points, epsilon: float) -> Solution:
+    def _enumerated(
+        self, vertices: Points, around: Points, epsilon: float, first: Points | None = None
+    ) -> Solution:
         """Return the best mixture of `vertices`, all those of the allowed set.
 
-        The bound comes from the vertices `around`, which are slightly further out.
+        The bound comes from the vertices `around`, which are slightly further out. first : allowed
+        points to start from, by default the most useful vertices.
         """
         if not len(vertices):  # rounding hides them all
             vertices = around = Points.from_dense(self.p_x[None])
+        vertices = vertices if first is None else Points.concatenate([first, vertices])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
+        few = few if first is None else np.arange(len(first))
         weights, prices = self.program.price(offers, 1e-9, few)
         # Vertices are known up to a relative error of 1e-11: so are their costs.
         outer = Offers(around, self.utility.value(around))
