@@ -158,8 +158,7 @@ class Problem:
 
     def is_easy(self, epsilon: float) -> bool:
         """Whether a budget has an immediate exact answer, however large the alphabet of X."""
-        is_pairs = self.rank <= 2 and not self.measure.is_lift_box
-        is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
+        is_pairs = self._has_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
         return is_pairs or self.is_trivial(epsilon)
 
     def is_special(self, epsilon: float) -> bool:
@@ -180,7 +179,7 @@ class Problem:
             channel = np.eye(len(p_x)) if self.allows_identity(epsilon) else np.ones((len(p_x), 1))
             return Solution(channel, self.task.utility.largest(p_x))
         threshold = self.threshold(epsilon)
-        if self.rank <= 2 and not self.measure.is_lift_box:
+        if self._has_pairs:
             vertices = self._slab(threshold)
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
             first = Points.concatenate(list(balanced_pairs(self.t, self.p_x)))
@@ -200,6 +199,11 @@ class Problem:
     def perfectly_private(self) -> Points:
         """Return the vertices of the set of outputs that reveal nothing about S."""
         return self._candidates.polytopes.vertices(-1.0, 0.0)
+
+    @property
+    def _has_pairs(self) -> bool:
+        """Whether the allowed outputs are those with one number in an interval."""
+        return self.rank <= 2 and not self.measure.jumps
 
     @property
     def t(self) -> FloatArray:

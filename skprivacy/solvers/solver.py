@@ -339,8 +339,9 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)
-        few = count_bases(n_s, n_x, rank, sides=1 if low == -1 else 2) <= _MOST_BASES
-        return ("lift_polytope" if few else "column_generation"), {}
+        if count_bases(n_s, n_x, rank, sides=1 if low == -1 else 2) <= _MOST_BASES:
+            return "lift_polytope", {}
+        return ("column_generation" if rank > 2 or measure.jumps else "optimal"), {}
     if rank <= 2:  # all outputs are pairs of symbols
         return "optimal", {}
     if count_bases(n_s, n_x, rank) <= _MOST_BASES:
