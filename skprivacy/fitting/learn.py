@@ -221,7 +221,7 @@ def _pooled(
     settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
 ) -> tuple[ValueAlphabet, IntArray]:
     """Pool the rarest symbols if the design would take long."""
-    n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+    n_x, kept = alphabet.n_symbols, most_symbols(n_s, in_pairs=settings.is_plain)
     if rows.beside:
         # More pairs of z and a symbol of X would make channels too large for memory.
         kept = min(kept, max(2, 2000 // code_beside(settings, rows)[0].n_symbols))

@@ -223,7 +223,8 @@ def automatic_cells(
         return None
     n_x = alphabet.n_symbols
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
-    if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
+    most = most_symbols(n_groups, in_pairs=settings.is_plain)
+    if n_x <= most and 2 * n_single <= n_x:
         return None
     text = Message.of(
         "{x} too many combinations of values, or mostly unique ones: rows that are alike share a "

@@ -108,6 +108,12 @@ class Settings:
         return isinstance(self.utility, str) and self.utility == Target.name
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the utility is information, and the budget is for the rows as they are."""
+        name = getattr(self.utility, "name", self.utility)
+        return self.confidence is None and name in ("mutual_information", "target")
+
+    @property
     def has_distances(self) -> bool:
         """Whether the utility is closeness to X, with distances computed from its columns."""
         is_named = isinstance(self.utility, str) and self.utility == Distortion.name

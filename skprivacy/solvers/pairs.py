@@ -40,6 +40,9 @@ _AIM = 0.25
 # first, outputs that reveal nothing are offered too.
 _SMALL, _SMALLEST = 1e-10, 1e-12
 
+# The search stops if this many rounds have not reduced the gap to this share of what it was.
+_PATIENCE, _PROGRESS = 12, 0.95
+
 # Limits of work: rounds for one budget, and intervals for all of them.
 _MOST_ROUNDS, _MOST_INTERVALS = 200, 300_000_000
 
@@ -115,7 +118,8 @@ class PairSearch:
 
     def __init__(self, problem: Problem) -> None:
         self._utility, self._leakage = problem.utility, problem.leakage
-        self._deviations, n_x = problem.leakage.deviations.T, len(problem.p_x)
+        self._deviations, self._p_x = problem.leakage.deviations.T, problem.p_x
+        n_x = len(self._p_x)
         self._convexity = problem.convexity
         units = Points(np.arange(n_x)[:, None], np.ones((n_x, 1)))
         self._u, self._g = self._utility.value(units), self._leakage.value(self._deviations)
@@ -140,16 +144,17 @@ class PairSearch:
         output has a positive surplus.
         """
         self._follow(symbols, price)
-        waiting = np.flatnonzero(self._bounds > target)
+        waiting, self._beyond = np.flatnonzero(self._bounds > target), np.zeros(len(symbols))
         found = [_Found(waiting[:0], np.empty(0), np.empty(0))]
         for first in range(0, len(waiting), _AT_ONCE):
             found += self._searched(waiting[first : first + _AT_ONCE], target)
         needed = self._u - symbols - price * self._g + self._rounding
-        np.maximum.at(needed, self.one, self._bounds)
-        np.maximum.at(needed, self.other, self._bounds)
+        low = self._bounds.clip(max=target)
+        np.maximum.at(needed, self.one, low)
+        np.maximum.at(needed, self.other, low)
         best = _best(_Found.concatenate(found))
         points = self.points(best.pair, best.w)
-        return points[best_of_each_symbol(points, best.surplus)], needed
+        return points[best_of_each_symbol(points, best.surplus)], needed + self._beyond
 
     def _follow(self, symbols: FloatArray, price: float) -> None:
         """Change the bounds by as much as the prices have changed.
@@ -184,12 +189,31 @@ class PairSearch:
             is_done = (surplus > target) & (bounds < 2 * surplus)
             is_done |= bounds - surplus < 8 * self._rounding
             self._close(now[is_done], bounds[is_done])
+            self._share(now[is_done], bounds[is_done] - target)
             now = now[~is_done].halves(middle[~is_done])
-        self._close(now, now.bounds(price) + self._rounding)
+        bounds = now.bounds(price) + self._rounding
+        self._close(now, bounds)
+        self._share(now, bounds - target)
 
     def _close(self, intervals: _Intervals, bounds: FloatArray) -> None:
         """Use the bounds of intervals that are not split."""
         np.maximum.at(self._bounds, intervals.pair, np.nan_to_num(bounds, nan=np.inf))
+
+    def _share(self, intervals: _Intervals, excess: FloatArray) -> None:
+        """Add to prices what intervals exceed the target by: to both symbols, or only to one.
+
+        What is added to one symbol is divided by its smallest weight. That costs less if the
+        symbol is rare: the linear program may see no gain in its outputs, however large.
+        """
+        symbols = self.one[intervals.pair], self.other[intervals.pair]
+        weights = 1 - intervals.right.w, intervals.left.w
+        alone = [excess / np.maximum(weight, TINY) for weight in weights]
+        costs = [self._p_x[each] * more for each, more in zip(symbols, alone, strict=True)]
+        costs.append((self._p_x[symbols[0]] + self._p_x[symbols[1]]) * excess)
+        best = np.argmin(costs, axis=0)
+        for i, each in enumerate(symbols):
+            more = np.where(best == i, alone[i], np.where(best == 2, excess, 0.0))
+            np.maximum.at(self._beyond, each, np.nan_to_num(more, nan=np.inf))
 
     def _whole(self, pairs: IntArray, share: float) -> _Intervals:
         """Return pairs as one interval each."""
@@ -264,12 +288,15 @@ class PairsOnAverage:
         mixture = GrowingMixture(problem.program, self._offers(first, threshold))
         weights, prices = mixture.solved()
         offers, bound, is_last = mixture.offers, ceiling, False
+        gaps: list[float] = []
         target, least = _FIRST_TARGET * problem.span, _LAST_TARGET * _AIM * self._gap
         for _ in range(_MOST_ROUNDS):
             points, needed = self._search.search(prices.symbols, prices.budget / threshold, target)
             worth = prices.worth(problem.p_x)
             bound = min(bound, worth + float(problem.p_x @ needed))
             gap, is_last = bound - worth, not len(points) and target <= least
+            gaps.append(gap)
+            is_last |= len(gaps) > _PATIENCE and gap > _PROGRESS * gaps[-1 - _PATIENCE]
             if gap <= _AIM * self._gap or is_last or self._is_over():
                 offers = Offers.concatenate([offers, self._offers(points, threshold)])
                 weights = np.append(weights, np.zeros(len(points)))

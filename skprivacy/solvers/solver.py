@@ -326,8 +326,9 @@ _MOST_BASES = 60_000
 _FEW_SYMBOLS = 100
 
 # Sizes of X for which a design takes seconds, by the number of values of S: with one there is
-# nothing to do, with two all vertices are pairs, with more, columns are generated.
-_MOST_SYMBOLS, _MOST_SYMBOLS_ELSE = {1: 1000, 2: 500}, 64
+# nothing to do, with two all vertices are pairs, with more, columns are generated. Pairs alone
+# are enough for information, but neither for losses of labels nor for a confidence.
+_MOST_SYMBOLS, _MOST_SYMBOLS_ELSE, _MOST_IN_PAIRS = {1: 1000, 2: 500}, 64, 1000
 
 
 def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
@@ -349,6 +350,12 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     return "column_generation", {}
 
 
-def most_symbols(n_s: int) -> int:
-    """Return the number of symbols of X that "auto" handles within seconds."""
+def most_symbols(n_s: int, *, in_pairs: bool = False) -> int:
+    """Return the number of symbols of X that "auto" handles within seconds.
+
+    in_pairs : whether only outputs of one or two symbols matter if S has two values, because the
+    utility is information, and the budget is for the rows as they are.
+    """
+    if n_s == 2 and in_pairs:
+        return _MOST_IN_PAIRS
     return _MOST_SYMBOLS.get(n_s, _MOST_SYMBOLS_ELSE)
