@@ -6,7 +6,7 @@ which give a lower bound, and cut off by tangents of the measure, until the two 
 
 Per output the points ``W = P(X | Y = y)`` are allowed if ``g <= threshold``. On average all are
 allowed: the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q z <= threshold``,
-and the outer polytope underestimates how much of it they use.
+and the outer polytope underestimates how much of it they use. For two groups see `pairs.py`.
 """
 
 from __future__ import annotations
@@ -351,7 +351,7 @@ class OptimalSolver(Solver):
         Seconds after which to stop with whatever gap is reached, for all epsilons together.
     max_vertices : int, default=1_000_000
         The largest number of vertices of the outer polytope, about 400 bytes each. If there are
-        more, the search stops with whatever gap is reached.
+        more, the search stops with whatever gap is reached. Two values of S need no polytope.
     start : {"simplex", "algorithm1"}, default="simplex"
         Where the search for outputs starts. With "algorithm1" it starts from the candidates of
         `Algorithm1Solver`, so that the result is not worse.

@@ -43,7 +43,7 @@ _SMALL, _SMALLEST = 1e-10, 1e-12
 # The search stops if this many rounds have not reduced the gap to this share of what it was.
 _PATIENCE, _PROGRESS = 12, 0.95
 
-# Limits of work: rounds for one budget, and intervals for all of them.
+# Limits of work for one budget: rounds, and intervals.
 _MOST_ROUNDS, _MOST_INTERVALS = 200, 300_000_000
 
 # Intervals that were split this often are as narrow as rounding allows.
@@ -52,7 +52,7 @@ _MOST_SPLITS = 100
 
 @dataclass(frozen=True, eq=False)
 class _Places(Rows):
-    """Places on pairs: w, the convex part of the surplus, and a line below g by its slope in w."""
+    """Places on pairs: w, the convex part of the surplus, and a tangent of g, with its slope."""
 
     w: FloatArray
     convex: FloatArray
@@ -82,7 +82,8 @@ class _Intervals(Rows):
         share[up <= 0] = 1.0
         at_left = share * left.line + (1 - share) * (right.line - right.slope * width)
         at_right = share * (left.line + left.slope * width) + (1 - share) * right.line
-        return np.maximum(left.convex - price * at_left, right.convex - price * at_right)
+        bounds = np.maximum(left.convex - price * at_left, right.convex - price * at_right)
+        return np.where(np.isnan(bounds), np.inf, bounds)
 
     def corners(self) -> FloatArray:
         """Return where the tangents of both ends meet, or nearly so: not too close to an end."""
@@ -113,7 +114,8 @@ class PairSearch:
     """Searches all pairs of symbols for outputs with a surplus, and bounds the surplus of each.
 
     Bounds are kept between searches: when prices change, surpluses change by no more than prices.
-    Only pairs that may be above the target are searched again. work : the intervals so far.
+    Only pairs that may be above the target are searched again. work : the intervals so far,
+    which may be set to zero.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -196,8 +198,8 @@ class PairSearch:
         self._share(now, bounds - target)
 
     def _close(self, intervals: _Intervals, bounds: FloatArray) -> None:
-        """Use the bounds of intervals that are not split."""
-        np.maximum.at(self._bounds, intervals.pair, np.nan_to_num(bounds, nan=np.inf))
+        """Keep the bounds of intervals that are not split."""
+        np.maximum.at(self._bounds, intervals.pair, bounds)
 
     def _share(self, intervals: _Intervals, excess: FloatArray) -> None:
         """Add to prices what intervals exceed the target by: to both symbols, or only to one.
@@ -213,7 +215,7 @@ class PairSearch:
         best = np.argmin(costs, axis=0)
         for i, each in enumerate(symbols):
             more = np.where(best == i, alone[i], np.where(best == 2, excess, 0.0))
-            np.maximum.at(self._beyond, each, np.nan_to_num(more, nan=np.inf))
+            np.maximum.at(self._beyond, each, more)
 
     def _whole(self, pairs: IntArray, share: float) -> _Intervals:
         """Return pairs as one interval each."""
@@ -284,11 +286,13 @@ class PairsOnAverage:
         return pairs_at_zero(self._t, one[apart], other[apart])
 
     def _solved(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
+        """Return the same for a threshold that is not tiny."""
         problem, first = self._problem, Points.concatenate([self._first, *self._known])
         mixture = GrowingMixture(problem.program, self._offers(first, threshold))
         weights, prices = mixture.solved()
         offers, bound, is_last = mixture.offers, ceiling, False
         gaps: list[float] = []
+        self._search.work = 0
         target, least = _FIRST_TARGET * problem.span, _LAST_TARGET * _AIM * self._gap
         for _ in range(_MOST_ROUNDS):
             points, needed = self._search.search(prices.symbols, prices.budget / threshold, target)
