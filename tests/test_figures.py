@@ -99,6 +99,7 @@ OF_A_PAGE = {
         "200,000": "a setting of benchmarks/trade_off.py",
         "1,000": "a setting of benchmarks/trade_off_methods.py",
     },
+    "docs/transformer.rst": {"1,000": "a limit in the code"},
     "docs/whole_tables.rst": {
         "200,000": "a limit in the code",
         "500,000": "a limit in the code",
