@@ -142,6 +142,16 @@ class TestWhatXIs:
         table = pd.DataFrame({"sex": 1, "x": [f"name {i}" for i in range(3000)]})
         assert len(quiet_fit(make(columns=["x"]), table).mechanism_.x_labels) == 1000
 
+    def test_two_groups_keep_more_symbols_where_outputs_are_pairs(self):
+        rng = np.random.default_rng(0)
+        x = np.arange(6000) % 600
+        s = np.where(rng.random(6000) < 0.3 + 0.4 * (x % 7 > 3), "f", "m")
+        table = pd.DataFrame({"sex": s, "x": [f"name {i}" for i in x]})
+        fitted = quiet_fit(make(columns=["x"], alphabet="values", scope="average"), table)
+        assert len(fitted.mechanism_.x_labels) == 600
+        fitted = quiet_fit(make(columns=["x"], alphabet="values", utility="guess"), table)
+        assert len(fitted.mechanism_.x_labels) == 500
+
     def test_tens_of_thousands_of_strings(self):
         rng = np.random.default_rng(0)
         names = np.array([f"name {i}" for i in range(30_000)])
