@@ -46,7 +46,7 @@ GOLDEN = {
     "a pool": ("e073bec1c608f191", "796037a95775b770"),
     "several columns": ("2184f6c9f7c49573", "ac52fab180cc405b"),
     "pools of several columns": ("9f9e24b6b1ba1d5b", "863ef97a4cfc06de"),
-    "on average": ("1f80b5b45efb1ccf", "fc4db62eb677295c"),
+    "on average": ("95f6a0015b44fad3", "fc4db62eb677295c"),
     "symbols": ("2df3b76ea641f6cb", "1d0455835d277fb8"),
     "probabilities": ("3ce79697bd05e31a", "fd4b5d8be43707fc"),
     "beside others": ("b6b9248d7049a9a3", "8a22c057fadfc9e8"),

@@ -327,7 +327,8 @@ class MixtureProgram:
             added = np.flatnonzero(surplus > accuracy)
             if not len(added):
                 break
-            added = added[best_of_each_symbol(offers.points[added], surplus[added])]
+            if len(added) > 20 + 2 * len(self.p_x):
+                added = added[best_of_each_symbol(offers.points[added], surplus[added])]
             mixture.add(offers[added])
             chosen = np.concatenate([chosen, added])
         weights = np.zeros(len(offers))

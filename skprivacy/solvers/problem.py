@@ -224,14 +224,17 @@ class Problem:
         """Return the best mixture of `vertices`, all those of the allowed set.
 
         The bound comes from the vertices `around`, which are slightly further out. first : allowed
-        points to start from, by default the most useful vertices.
+        points to start from if there are many vertices, else the most useful ones are.
         """
         if not len(vertices):  # rounding hides them all
             vertices = around = Points.from_dense(self.p_x[None])
-        vertices = vertices if first is None else Points.concatenate([first, vertices])
-        offers = Offers(vertices, self.utility.value(vertices))
-        few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
-        few = few if first is None else np.arange(len(first))
+        n_first = 20 * len(self.p_x)
+        if first is not None and len(vertices) > n_first:
+            offers = self._uncharged(Points.concatenate([first, vertices]))
+            few = np.arange(len(first))
+        else:
+            offers = self._uncharged(vertices)
+            few = np.argsort(-offers.values)[:n_first]
         weights, prices = self.program.price(offers, 1e-9, few)
         # Vertices are known up to a relative error of 1e-11: so are their costs.
         outer = Offers(around, self.utility.value(around))
@@ -241,6 +244,9 @@ class Problem:
             bound = np.inf
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def _uncharged(self, points: Points) -> Offers:
+        return Offers(points, self.utility.value(points))
 
     def knows_all_allowed(self, epsilon: float) -> bool:
         """Whether all allowed outputs are known, so that bounds are valid.
