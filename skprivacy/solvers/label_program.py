@@ -263,7 +263,10 @@ class SmoothedDual:
             self._at = answer.x
         charged = self._charged()
         budget = self._scale * float(self._at[0]) if self._on_average else 0.0
-        joint = self._p_x[:, None] * _softmin(charged, temperature)[1]
+        shares = _softmin(charged, temperature)[1]
+        # Drop numerical residue of the temperature, which HiGHS rejects.
+        shares[shares < 1e-6 * shares.max(axis=0)] = 0.0
+        joint = self._p_x[:, None] * normalised(shares)
         return Outline.of_joint(joint, float(self._p_x @ charged.min(axis=1)) - budget)
 
     def start(self, temperature: float) -> Start:
