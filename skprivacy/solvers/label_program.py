@@ -241,6 +241,8 @@ class SmoothedDual:
         self._p_x, loss, self._on_average = task.p_x, task.loss, task.on_average
         self._loss, self._scale, self._n_l = loss, scale, loss.shape[1]
         self._n_prices = 1 if self._on_average else self._n_l
+        # The deviations of each symbol, and 1: products with them are most of the work.
+        self._traits = np.vstack([self._leakage.deviations, np.ones(len(loss))]).T
         if before is None:
             prices = np.full(self._n_prices, 0.1)
             nearest = self._leakage.deviations.T[loss.argmin(axis=0)]
@@ -263,11 +265,12 @@ class SmoothedDual:
             self._at = answer.x
         charged = self._charged()
         budget = self._scale * float(self._at[0]) if self._on_average else 0.0
+        least = charged.min(axis=1)
         shares = _softmin(charged, temperature)[1]
         # Drop numerical residue of the temperature, which HiGHS rejects.
         shares[shares < 1e-6 * shares.max(axis=0)] = 0.0
         joint = self._p_x[:, None] * normalised(shares)
-        return Outline.of_joint(joint, float(self._p_x @ charged.min(axis=1)) - budget)
+        return Outline.of_joint(joint, float(self._p_x @ least) - budget)
 
     def start(self, temperature: float) -> Start:
         """Return the tangents, and the pairs that are not far too expensive."""
@@ -287,15 +290,17 @@ class SmoothedDual:
 
     def _costs(self, prices: FloatArray, normals: FloatArray, offsets: FloatArray) -> FloatArray:
         allowed = 0.0 if self._on_average else 1.0
-        leakage = self._leakage.deviations.T @ normals.T - offsets - allowed
-        return self._loss + self._scale * prices * leakage
+        terms = self._scale * prices * np.vstack([normals.T, -offsets - allowed])
+        costs: FloatArray = self._traits @ terms
+        costs += self._loss
+        return costs
 
     def _objective(self, at: FloatArray, temperature: float) -> tuple[float, FloatArray]:
         """Return minus the smoothed dual, in units of the scale, and its gradient."""
         prices, coordinates = self._split(at)
         normals, offsets = self._tangents.tangents(coordinates)
-        least, shares = _softmin(self._costs(prices, normals, offsets), temperature)
-        q, r = self._moments(shares)
+        least, weights = _softmin(self._costs(prices, normals, offsets), temperature)
+        q, r = self._moments(weights)
         value = float(self._p_x @ least) / self._scale
         by_price = (normals * r).sum(axis=1) - offsets * q
         if self._on_average:
@@ -307,10 +312,11 @@ class SmoothedDual:
         by_coordinates = each * self._tangents.slope(coordinates, q, r)
         return -value, -np.concatenate([by_price, by_coordinates.ravel()])
 
-    def _moments(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q and r of each label."""
-        joint = self._p_x[:, None] * shares
-        return joint.sum(axis=0), joint.T @ self._leakage.deviations.T
+        of_symbols = (self._p_x / weights.sum(axis=1))[:, None]
+        moments: FloatArray = weights.T @ (of_symbols * self._traits)
+        return moments[:, -1], moments[:, :-1]
 
     def _revive(self, temperature: float) -> None:
         """Move tangents with almost no price to the posteriors of their labels.
@@ -328,11 +334,12 @@ class SmoothedDual:
 
 
 def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatArray]:
-    """Return the soft minimum of each row, and the weight of each entry in it."""
-    smallest = values.min(axis=1, keepdims=True)
-    weights = np.exp((smallest - values) / temperature)
-    total = weights.sum(axis=1, keepdims=True)
-    return (smallest - temperature * np.log(total))[:, 0], weights / total
+    """Return the soft minimum of each row, and weights of its entries, in place of `values`."""
+    smallest = values.min(axis=1)
+    values -= smallest[:, None]
+    values *= -1 / temperature
+    np.exp(values, out=values)
+    return smallest - temperature * np.log(values.sum(axis=1)), values
 
 
 # The linear program that bounds a design with one output per label from outside. -----------------
@@ -439,6 +446,18 @@ class LabelProgram:
             tangents = self._leakage.relative(start.tangents.normals, start.tangents.offsets)
             self._pool.append(tangents)
             self._add_tangents(start.tangents.labels, *tangents)
+        if self._has_budget and self._n_s == 2 and not self._on_average:
+            self._add_ends()
+
+    def _add_ends(self) -> None:
+        """Add the tangents at both ends of what two groups may differ by: no others are needed."""
+        ends = self._deviations[:, [self._deviations[0].argmin(), self._deviations[0].argmax()]].T
+        tangents = self._leakage.tangents(self._leakage.shrunk(ends))
+        for normal, offset in zip(*tangents, strict=True):
+            labels = np.arange(self._n_l)
+            self._add_tangents(
+                labels, np.tile(normal, (self._n_l, 1)), np.full(self._n_l, offset)
+            )
 
     def end(self) -> Start:
         """Return the tangents and the pairs that mattered in the last round, if there was any."""

@@ -29,6 +29,7 @@ MANY_PAIRS = 30_000
 
 # Temperatures of the smoothed dual, as shares of the loss of releasing nothing: the first one, the
 # first one after another budget, and the lowest.
+LUKE=.01
 _HOT, _WARM, _COLD = 0.03, 0.005, 1e-5
 
 # A mixture that misses P(X) by more than this share is no design.
@@ -134,6 +135,8 @@ class LabelSearch:
         loss = problem.utility.as_loss(len(problem.p_x))
         assert loss is not None  # checked by `requirement`
         self._loss, self._constant = loss
+        # Two groups differ by one number: then no mixture is better than a linear program.
+        self._is_linear = len(problem.leakage.prior) == 2 and not self._on_average
         self._task = LabelTask(problem.p_x, self._loss, self._on_average)
         self.bound = np.inf
 
@@ -182,7 +185,7 @@ class LabelSearch:
         scale = float((problem.p_x @ loss).min() - problem.p_x @ loss.min(axis=1))
         dual = SmoothedDual(self._task, tangents, scale, before)
         temperature = scale * (_HOT if before is None else _WARM)
-        lowest = max(0.3 * self._gap, _COLD * scale)
+        lowest = max(0.3 * self._gap, (LUKE if self._is_linear else _COLD) * scale)
         while True:
             self._take(dual.run(temperature, n_steps=200))
             if temperature <= lowest or self._is_done():
@@ -201,7 +204,8 @@ class LabelSearch:
             outline = outer.run()
             self._take(outline)
             is_refined = outer.refine(outline)
-            if not self._is_done() and (n_rounds % 3 == 0 or not is_refined):
+            is_time = n_rounds % 3 == 0 and not self._is_linear
+            if not self._is_done() and (is_time or not is_refined):
                 self._mix()
             n_idle += 1
             if self.bound - self._reached < _PROGRESS * milestone:
@@ -269,9 +273,9 @@ class LabelSearch:
         except SolverError:  # offers that hardly differ: the next ones may differ more
             return
         nothing = max(0.0, 1 - weights.sum())
-        kept = (weights > 0) | (prices.surplus(offers) > -10 * self._gap)
-        self._offers = offers[kept]
+        rank = np.where(weights > 0, np.inf, prices.surplus(offers) / self._gap)
+        self._offers = offers[rank > -10]
         reached = float(weights @ offers.values) + nothing * program.independent
         mean = weights @ offers.points.dense(len(p_x)) + nothing * p_x
         if reached > self._reached and np.abs(mean / p_x - 1).max() <= _MISSED:
-            self._reached, self._best = reached, self._offers
+            self._reached, self._best = reached, offers[rank > -0.01]
