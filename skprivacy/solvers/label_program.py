@@ -420,11 +420,17 @@ class LabelProgram:
     The columns are r, q, v and the pairs; the rows in the order above, tangents last. With t = 0,
     r is zero: the only columns are the pairs, and there are no rows of q.
 
-    threshold : the largest g that is allowed; start : the end of another program, or None.
+    threshold : the largest g that is allowed; start : the end of another program, or None;
+    max_pivots : the largest number of simplex pivots, in all rounds.
     """
 
     def __init__(
-        self, task: LabelTask, leakage: LeakageFunction, threshold: float, start: Start | None
+        self,
+        task: LabelTask,
+        leakage: LeakageFunction,
+        threshold: float,
+        start: Start | None,
+        max_pivots: int,
     ) -> None:
         self._p_x, self._loss, self._on_average = task.p_x, task.loss, task.on_average
         loss, self._has_budget = task.loss, threshold > 0
@@ -438,7 +444,7 @@ class LabelProgram:
         no_tangents = nothing.astype(int), np.zeros((0, self._n_s)), nothing, nothing
         self._tangents = ScaledTangents(*no_tangents)
         self._pool: list[tuple[FloatArray, FloatArray]] = []
-        self._program = Program()
+        self._program = Program(max_pivots)
         self._load()
         self._add_pairs(*np.nonzero(self._first_pairs(start)))
         self._multipliers, self._in_use = nothing, np.zeros(loss.shape, dtype=bool)
@@ -453,11 +459,8 @@ class LabelProgram:
         """Add the tangents at both ends of what two groups may differ by: no others are needed."""
         ends = self._deviations[:, [self._deviations[0].argmin(), self._deviations[0].argmax()]].T
         tangents = self._leakage.tangents(self._leakage.shrunk(ends))
-        for normal, offset in zip(*tangents, strict=True):
-            labels = np.arange(self._n_l)
-            self._add_tangents(
-                labels, np.tile(normal, (self._n_l, 1)), np.full(self._n_l, offset)
-            )
+        normals, offsets = (np.repeat(part, self._n_l, axis=0) for part in tangents)
+        self._add_tangents(np.tile(np.arange(self._n_l), 2), normals, offsets)
 
     def end(self) -> Start:
         """Return the tangents and the pairs that mattered in the last round, if there was any."""
@@ -505,11 +508,19 @@ class LabelProgram:
         self._has[symbols, labels] = True
         self._pairs.append((symbols, labels))
 
-    def run(self) -> Outline:
-        """Return the best design under the tangents so far, and add cheaper pairs."""
+    @property
+    def is_spent(self) -> bool:
+        """Whether the last round has needed more pivots than were left."""
+        return self._program.is_spent
+
+    def run(self) -> Outline | None:
+        """Return the best design under the tangents so far, and add cheaper pairs.
+
+        None if HiGHS finds none, or not in the pivots that are left.
+        """
         answer = self._program.run()
         if answer is None:
-            raise self._program.failure("solve a linear program with one output per label")
+            return None
         symbols, labels = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         channel = np.zeros(self._loss.shape)
         channel[symbols, labels] = np.maximum(answer.values[self._n_columns :], 0.0)

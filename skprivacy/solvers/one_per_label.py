@@ -7,7 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._messages import doing
 from .._typing import FloatArray
+from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
 from .label_program import LabelProgram, LabelTask, Outline, SmoothedDual, Start, movable_tangents
@@ -28,9 +30,8 @@ from .solver import (
 MANY_PAIRS = 30_000
 
 # Temperatures of the smoothed dual, as shares of the loss of releasing nothing: the first one, the
-# first one after another budget, and the lowest.
-LUKE=.01
-_HOT, _WARM, _COLD = 0.03, 0.005, 1e-5
+# first one after another budget, and the lowest: for two groups, and for more or on average.
+_HOT, _WARM, _MILD, _COLD = 0.03, 0.005, 0.01, 1e-5
 
 # A mixture that misses P(X) by more than this share is no design.
 _MISSED = 1e-6
@@ -67,6 +68,9 @@ class OnePerLabelSolver(Solver):
         The largest gap to stop at, as a share of the loss of releasing nothing.
     max_time : float, default=None
         Seconds after which to stop with whatever gap is reached, for all epsilons together.
+    max_pivots : int, default=500_000
+        Pivots of linear programs after which to stop with whatever gap is reached, for each
+        epsilon. Unlike `max_time`, it has the same result on any machine.
 
     Examples
     --------
@@ -79,10 +83,12 @@ class OnePerLabelSolver(Solver):
 
     tol: float = 1e-4
     max_time: float | None = None
+    max_pivots: int = 500_000
     name: ClassVar[str] = "one_per_label"
 
     def __post_init__(self) -> None:
         check_search("OnePerLabelSolver", self.tol, self.max_time)
+        check_integer("OnePerLabelSolver", "max_pivots", self.max_pivots, low=1)
 
     def requirement(self, task: DesignTask) -> str | None:
         if task.utility.as_loss(len(task.joint.p_x)) is None:
@@ -108,27 +114,38 @@ class OnePerLabelSolver(Solver):
         gap = SHARE_OF_TOLERANCE * self.tol * problem.span
         is_certified = problem.knows_all_allowed(epsilon)
 
-        search = LabelSearch(problem, epsilon, gap, deadline, memory)
+        search = LabelSearch(problem, epsilon, Limits(gap, deadline, self.max_pivots), memory)
         search.run()
-        bound = search.bound if is_certified else np.inf
-        solution = search.solution(bound, self.tol)
+        solution = search.solution(search.bound if is_certified else np.inf, self.tol)
         if is_certified and problem.gap(solution) > self.tol:
-            why = "its max_time has passed" if is_late(deadline) else "rounding stops its progress"
+            late = "its max_time has passed" if is_late(deadline) else ""
+            spent = "its max_pivots are used up" if search.is_spent else ""
+            why = late or spent or "rounding stops its progress"
             warn_gap("The search for one output per label", f" because {why}")
         return solution
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The gap, the time and the number of pivots at which to stop."""
+
+    gap: float
+    deadline: float
+    max_pivots: int
 
 
 class LabelSearch:
     """The search for the outputs for one budget.
 
-    bound : an upper bound on ``sum q u(W)`` of all mechanisms within the budget.
+    bound : an upper bound on ``sum q u(W)`` of all mechanisms within the budget; is_spent :
+    whether the pivots were too few.
     """
 
     def __init__(
-        self, problem: Problem, epsilon: float, gap: float, deadline: float, memory: Memory
+        self, problem: Problem, epsilon: float, limits: Limits, memory: Memory
     ) -> None:
         self._problem, self._epsilon, self._memory = problem, epsilon, memory
-        self._gap, self._deadline = gap, deadline
+        self._limits, self._gap = limits, limits.gap
         self._threshold = problem.threshold(epsilon)
         # With a budget of zero, every output must be independent of S.
         self._on_average = problem.scope == "average" and self._threshold > 0
@@ -138,7 +155,7 @@ class LabelSearch:
         # Two groups differ by one number: then no mixture is better than a linear program.
         self._is_linear = len(problem.leakage.prior) == 2 and not self._on_average
         self._task = LabelTask(problem.p_x, self._loss, self._on_average)
-        self.bound = np.inf
+        self.bound, self.is_spent = np.inf, False
 
     def run(self) -> None:
         """Search until the gap is small enough."""
@@ -185,7 +202,7 @@ class LabelSearch:
         scale = float((problem.p_x @ loss).min() - problem.p_x @ loss.min(axis=1))
         dual = SmoothedDual(self._task, tangents, scale, before)
         temperature = scale * (_HOT if before is None else _WARM)
-        lowest = max(0.3 * self._gap, (LUKE if self._is_linear else _COLD) * scale)
+        lowest = max(0.3 * self._gap, (_MILD if self._is_linear else _COLD) * scale)
         while True:
             self._take(dual.run(temperature, n_steps=200))
             if temperature <= lowest or self._is_done():
@@ -198,10 +215,14 @@ class LabelSearch:
         """Refine the outer program until its bound meets the mixtures."""
         if self._is_done():
             return
-        outer = LabelProgram(self._task, self._problem.leakage, self._threshold, start)
-        milestone, n_idle, is_refined = np.inf, 0, True
+        given = self._problem.leakage, self._threshold, start, self._limits.max_pivots
+        outer = LabelProgram(self._task, *given)
+        milestone, n_idle = np.inf, 0
         for n_rounds in count(1):
-            outline = outer.run()
+            doing(f"round {n_rounds} of linear programs")
+            if (outline := outer.run()) is None:
+                self.is_spent = outer.is_spent
+                break
             self._take(outline)
             is_refined = outer.refine(outline)
             is_time = n_rounds % 3 == 0 and not self._is_linear
@@ -217,7 +238,7 @@ class LabelSearch:
 
     def _is_done(self) -> bool:
         """Whether the gap is small enough, or the deadline has passed."""
-        return self.bound - self._reached <= self._gap or is_late(self._deadline)
+        return self.bound - self._reached <= self._gap or is_late(self._limits.deadline)
 
     def _take(self, outline: Outline) -> None:
         """Take the bound of an outline, and offer the allowed points next to it."""
@@ -253,7 +274,9 @@ class LabelSearch:
         """Return a share of all deviations that keeps the budget, by chords of a convex g."""
         leakage, kept, used = self._problem.leakage, 0.0, 0.0
         most = float(weights @ leakage.value(deviations))
-        for _ in range(6 if most > self._threshold else 0):
+        for _ in range(6):
+            if not used < self._threshold < most:
+                break
             kept += (1 - kept) * (self._threshold - used) / (most - used)
             used = float(weights @ leakage.value(kept * deviations))
         return kept if most > self._threshold else 1.0
