@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._messages import doing
 from .._typing import FloatArray
 from .._validation import check_integer
 from ..exceptions import SolverError
@@ -23,6 +22,7 @@ from .solver import (
     check_search,
     deadline_after,
     is_late,
+    tell_round,
     warn_gap,
 )
 
@@ -141,9 +141,7 @@ class LabelSearch:
     whether the pivots were too few.
     """
 
-    def __init__(
-        self, problem: Problem, epsilon: float, limits: Limits, memory: Memory
-    ) -> None:
+    def __init__(self, problem: Problem, epsilon: float, limits: Limits, memory: Memory) -> None:
         self._problem, self._epsilon, self._memory = problem, epsilon, memory
         self._limits, self._gap = limits, limits.gap
         self._threshold = problem.threshold(epsilon)
@@ -219,7 +217,7 @@ class LabelSearch:
         outer = LabelProgram(self._task, *given)
         milestone, n_idle = np.inf, 0
         for n_rounds in count(1):
-            doing(f"round {n_rounds} of linear programs")
+            tell_round(n_rounds)
             if (outline := outer.run()) is None:
                 self.is_spent = outer.is_spent
                 break
