@@ -438,6 +438,7 @@ class LabelProgram:
             self._leakage = RelativeLeakage(leakage, threshold)
         self._deviations = self._leakage.deviations if self._has_budget else leakage.deviations
         self._n_s, (self._n_x, self._n_l) = len(self._deviations), loss.shape
+        self._for_all = int((task.p_x @ loss).argmin())  # the label that is always allowed
         self._has = np.zeros(loss.shape, dtype=bool)
         self._pairs: list[tuple[IntArray, IntArray]] = []
         nothing = np.zeros(0)
@@ -490,7 +491,7 @@ class LabelProgram:
         if start is None:
             nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :8]
             np.put_along_axis(first, nearest, True, axis=1)
-        first[:, (self._p_x @ self._loss).argmin()] = True  # always allowed
+        first[:, self._for_all] = True
         return first
 
     def _add_pairs(self, symbols: IntArray, labels: IntArray) -> None:
@@ -525,7 +526,8 @@ class LabelProgram:
         channel = np.zeros(self._loss.shape)
         channel[symbols, labels] = np.maximum(answer.values[self._n_columns :], 0.0)
         self._in_use = channel > 0
-        joint = self._p_x[:, None] * channel / channel.sum(axis=1, keepdims=True)
+        channel[~self._in_use.any(axis=1), self._for_all] = 1.0  # rows that HiGHS has lost
+        joint = self._p_x[:, None] * normalised(channel)
         prices, budget = self._prices(answer.duals)
         self._add_cheaper_pairs(prices)
         return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)

@@ -143,15 +143,17 @@ class LabelSearch:
 
     def __init__(self, problem: Problem, epsilon: float, limits: Limits, memory: Memory) -> None:
         self._problem, self._epsilon, self._memory = problem, epsilon, memory
-        self._limits, self._gap = limits, limits.gap
+        self._limits = limits
         self._threshold = problem.threshold(epsilon)
         # With a budget of zero, every output must be independent of S.
         self._on_average = problem.scope == "average" and self._threshold > 0
         loss = problem.utility.as_loss(len(problem.p_x))
         assert loss is not None  # checked by `requirement`
         self._loss, self._constant = loss
-        # Two groups differ by one number: then no mixture is better than a linear program.
+        # Two groups differ by one number: then no mixture is better than a linear program, and
+        # a smaller gap takes no longer.
         self._is_linear = len(problem.leakage.prior) == 2 and not self._on_average
+        self._gap = limits.gap * (0.01 if self._is_linear else 1.0)
         self._task = LabelTask(problem.p_x, self._loss, self._on_average)
         self.bound, self.is_spent = np.inf, False
 
