@@ -235,7 +235,8 @@ def _contents(task: CellTask) -> FloatArray:
         mean = np.average(block, axis=0, weights=task.weights)
         variance = float(np.average((block - mean) ** 2, axis=0, weights=task.weights).sum())
         if variance > 1e-12:  # otherwise the column is constant
-            parts.append((block - mean) / np.sqrt(variance))
+            varies = np.ptp(block, axis=0) > 0
+            parts.append(((block - mean) / np.sqrt(variance))[:, varies])
     return np.hstack(parts) if parts else np.zeros((len(task.codes), 1))
 
 
