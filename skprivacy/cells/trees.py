@@ -235,8 +235,7 @@ def _contents(task: CellTask) -> FloatArray:
         mean = np.average(block, axis=0, weights=task.weights)
         variance = float(np.average((block - mean) ** 2, axis=0, weights=task.weights).sum())
         if variance > 1e-12:  # otherwise the column is constant
-            varies = np.ptp(block, axis=0) > 0
-            parts.append(((block - mean) / np.sqrt(variance))[:, varies])
+            parts.append((block - mean) / np.sqrt(variance))
     return np.hstack(parts) if parts else np.zeros((len(task.codes), 1))
 
 
@@ -246,4 +245,6 @@ def _block(column: CellColumn, codes: IntArray, weights: FloatArray) -> FloatArr
     known = codes >= 0
     share = np.bincount(codes[known], weights[known], column.n_codes)
     ranks = (np.cumsum(share) - share / 2) / max(share.sum(), TINY)
+    if known.all():
+        return ranks[codes, None]
     return np.column_stack([np.where(known, ranks[codes], 0.5), ~known])
