@@ -172,8 +172,11 @@ class Cells(BaseEstimator, ABC):
     person: Any = None
 
     @abstractmethod
-    def learn(self, task: CellTask) -> Partition:
-        """Return cells for the rows of a task."""
+    def learn(self, task: CellTask) -> tuple[Partition, IntArray | None]:
+        """Return cells for the rows of a task, and the cell of each row.
+
+        None instead, if the cell of a row may depend on rounding that differs between tables.
+        """
 
     def check(self) -> None:
         """Check the parameters."""

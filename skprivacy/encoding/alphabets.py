@@ -467,10 +467,17 @@ def _shown_column(
     code_of = {value: code for code, value in enumerate(values)}
     single = np.append([code_of.get(v, UNKNOWN) for v in column.values], UNKNOWN)[alone]
     codes = np.array([code_of.get(v, UNKNOWN) for v in in_pool])[positions]
-    starts = np.flatnonzero(np.diff(pools, prepend=UNKNOWN))
-    parts = zip(starts.tolist(), [*starts[1:].tolist(), len(pools)], strict=True)
-    shown = [(codes[start:stop], shares[start:stop].cumsum()) for start, stop in parts]
-    return ShownColumn(values, single, dict(zip(pools[starts].tolist(), shown, strict=True)))
+    shown = {
+        pool: (codes[start:stop], shares[start:stop].cumsum())
+        for pool, start, stop in zip(*_runs(pools), strict=True)
+    }
+    return ShownColumn(values, single, shown)
+
+
+def _runs(ordered: IntArray) -> tuple[list[int], list[int], list[int]]:
+    """Return each of some numbers in ascending order, where it starts, and where it stops."""
+    found, starts, sizes = np.unique(ordered, return_index=True, return_counts=True)
+    return found.tolist(), starts.tolist(), (starts + sizes).tolist()
 
 
 def _shares(
