@@ -59,9 +59,8 @@ def test_values_outside_of_pools_show_themselves():
     assert 0 < np.count_nonzero(alphabet.is_pool) < 12
     for position, column in enumerate(alphabet.columns):
         shown, positions = alphabet.shown[position], alphabet.members[:, position]
-        assert (-1 in column.values) and sorted(shown.pools) == np.flatnonzero(
-            alphabet.is_pool
-        ).tolist()
+        assert -1 in column.values
+        assert sorted(shown.pools) == np.flatnonzero(alphabet.is_pool).tolist()
         assert (shown.single[alphabet.is_pool] == -1).all()
         for member, symbol in enumerate(symbols):
             if not alphabet.is_pool[symbol]:
