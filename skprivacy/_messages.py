@@ -394,6 +394,9 @@ def part_of(whole: str) -> Iterator[None]:
 def each_done(items: Iterator[_T], what: str, total: int) -> Iterator[_T]:
     """Yield items with a progress message for each; what : such as "designing {} budgets"."""
     for number in range(1, total + 1):
-        if total > 1:
-            doing(what.format(f"{number} of {total}"))
-        yield next(items)
+        if total == 1:
+            yield next(items)
+            continue
+        with part_of(what.format(f"{number} of {total}")):
+            item = next(items)
+        yield item

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 
-from ._messages import InPython, Message, Setting, doing
+from ._messages import InPython, Message, Setting, doing, part_of
 from ._numerics import one_thread
 from ._typing import FloatArray, Scope
 from ._validation import about, check_confidence, check_real, message
@@ -232,8 +232,8 @@ def _by_factor(design: Designer, scale: Mapping[Any, float]) -> _Design:
 
     def scaled(factor: float) -> _Scaled:
         before = f", the last kept {utilities[-1]:.0%}" if utilities else ""
-        doing(f"looking for a budget, design {len(utilities) + 1}{before}")
-        found = _Scaled(factor, design({name: factor * each for name, each in scale.items()}))
+        with part_of(f"looking for a budget, design {len(utilities) + 1}{before}"):
+            found = _Scaled(factor, design({name: factor * each for name, each in scale.items()}))
         utilities.append(found.utility)
         return found
 

@@ -237,7 +237,8 @@ class ColumnSearch:
     def _from_inside(self, offers: Offers) -> Offers:
         """Add outputs found by moving uphill from inside the simplex, while rounds gain enough."""
         worth = -np.inf
-        while self._is_large and not is_late(self._deadline):
+        while self._is_large and self.rounds_left and not is_late(self._deadline):
+            self.rounds_left -= 1
             offers, prices, in_use = self._priced(offers)
             before, worth = worth, prices.worth(self._problem.p_x)
             if 0 <= worth - before <= 10 * self._tol:

@@ -241,6 +241,8 @@ class SmoothedDual:
         self._p_x, loss, self._on_average = task.p_x, task.loss, task.on_average
         self._loss, self._scale, self._n_l = loss, scale, loss.shape[1]
         self._n_prices = 1 if self._on_average else self._n_l
+        # The deviations of each symbol, and 1: products with them are most of the work.
+        self._traits = np.vstack([self._leakage.deviations, np.ones(len(loss))]).T
         if before is None:
             prices = np.full(self._n_prices, 0.1)
             nearest = self._leakage.deviations.T[loss.argmin(axis=0)]
@@ -263,8 +265,12 @@ class SmoothedDual:
             self._at = answer.x
         charged = self._charged()
         budget = self._scale * float(self._at[0]) if self._on_average else 0.0
-        joint = self._p_x[:, None] * _softmin(charged, temperature)[1]
-        return Outline.of_joint(joint, float(self._p_x @ charged.min(axis=1)) - budget)
+        least = charged.min(axis=1)
+        shares = _softmin(charged, temperature)[1]
+        # Drop numerical residue of the temperature, which HiGHS rejects.
+        shares[shares < 1e-6 * shares.max(axis=0)] = 0.0
+        joint = self._p_x[:, None] * normalised(shares)
+        return Outline.of_joint(joint, float(self._p_x @ least) - budget)
 
     def start(self, temperature: float) -> Start:
         """Return the tangents, and the pairs that are not far too expensive."""
@@ -284,15 +290,17 @@ class SmoothedDual:
 
     def _costs(self, prices: FloatArray, normals: FloatArray, offsets: FloatArray) -> FloatArray:
         allowed = 0.0 if self._on_average else 1.0
-        leakage = self._leakage.deviations.T @ normals.T - offsets - allowed
-        return self._loss + self._scale * prices * leakage
+        terms = self._scale * prices * np.vstack([normals.T, -offsets - allowed])
+        costs: FloatArray = self._traits @ terms
+        costs += self._loss
+        return costs
 
     def _objective(self, at: FloatArray, temperature: float) -> tuple[float, FloatArray]:
         """Return minus the smoothed dual, in units of the scale, and its gradient."""
         prices, coordinates = self._split(at)
         normals, offsets = self._tangents.tangents(coordinates)
-        least, shares = _softmin(self._costs(prices, normals, offsets), temperature)
-        q, r = self._moments(shares)
+        least, weights = _softmin(self._costs(prices, normals, offsets), temperature)
+        q, r = self._moments(weights)
         value = float(self._p_x @ least) / self._scale
         by_price = (normals * r).sum(axis=1) - offsets * q
         if self._on_average:
@@ -304,10 +312,11 @@ class SmoothedDual:
         by_coordinates = each * self._tangents.slope(coordinates, q, r)
         return -value, -np.concatenate([by_price, by_coordinates.ravel()])
 
-    def _moments(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q and r of each label."""
-        joint = self._p_x[:, None] * shares
-        return joint.sum(axis=0), joint.T @ self._leakage.deviations.T
+        of_symbols = (self._p_x / weights.sum(axis=1))[:, None]
+        moments: FloatArray = weights.T @ (of_symbols * self._traits)
+        return moments[:, -1], moments[:, :-1]
 
     def _revive(self, temperature: float) -> None:
         """Move tangents with almost no price to the posteriors of their labels.
@@ -325,11 +334,12 @@ class SmoothedDual:
 
 
 def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatArray]:
-    """Return the soft minimum of each row, and the weight of each entry in it."""
-    smallest = values.min(axis=1, keepdims=True)
-    weights = np.exp((smallest - values) / temperature)
-    total = weights.sum(axis=1, keepdims=True)
-    return (smallest - temperature * np.log(total))[:, 0], weights / total
+    """Return the soft minimum of each row, and weights of its entries, in place of `values`."""
+    smallest = values.min(axis=1)
+    values -= smallest[:, None]
+    values *= -1 / temperature
+    np.exp(values, out=values)
+    return smallest - temperature * np.log(values.sum(axis=1)), values
 
 
 # The linear program that bounds a design with one output per label from outside. -----------------
@@ -410,11 +420,17 @@ class LabelProgram:
     The columns are r, q, v and the pairs; the rows in the order above, tangents last. With t = 0,
     r is zero: the only columns are the pairs, and there are no rows of q.
 
-    threshold : the largest g that is allowed; start : the end of another program, or None.
+    threshold : the largest g that is allowed; start : the end of another program, or None;
+    max_pivots : the largest number of simplex pivots, in all rounds.
     """
 
     def __init__(
-        self, task: LabelTask, leakage: LeakageFunction, threshold: float, start: Start | None
+        self,
+        task: LabelTask,
+        leakage: LeakageFunction,
+        threshold: float,
+        start: Start | None,
+        max_pivots: int,
     ) -> None:
         self._p_x, self._loss, self._on_average = task.p_x, task.loss, task.on_average
         loss, self._has_budget = task.loss, threshold > 0
@@ -422,13 +438,14 @@ class LabelProgram:
             self._leakage = RelativeLeakage(leakage, threshold)
         self._deviations = self._leakage.deviations if self._has_budget else leakage.deviations
         self._n_s, (self._n_x, self._n_l) = len(self._deviations), loss.shape
+        self._for_all = int((task.p_x @ loss).argmin())  # the label that is always allowed
         self._has = np.zeros(loss.shape, dtype=bool)
         self._pairs: list[tuple[IntArray, IntArray]] = []
         nothing = np.zeros(0)
         no_tangents = nothing.astype(int), np.zeros((0, self._n_s)), nothing, nothing
         self._tangents = ScaledTangents(*no_tangents)
         self._pool: list[tuple[FloatArray, FloatArray]] = []
-        self._program = Program()
+        self._program = Program(max_pivots)
         self._load()
         self._add_pairs(*np.nonzero(self._first_pairs(start)))
         self._multipliers, self._in_use = nothing, np.zeros(loss.shape, dtype=bool)
@@ -436,6 +453,15 @@ class LabelProgram:
             tangents = self._leakage.relative(start.tangents.normals, start.tangents.offsets)
             self._pool.append(tangents)
             self._add_tangents(start.tangents.labels, *tangents)
+        if self._has_budget and self._n_s == 2 and not self._on_average:
+            self._add_ends()
+
+    def _add_ends(self) -> None:
+        """Add the tangents at both ends of what two groups may differ by: no others are needed."""
+        ends = self._deviations[:, [self._deviations[0].argmin(), self._deviations[0].argmax()]].T
+        tangents = self._leakage.tangents(self._leakage.shrunk(ends))
+        normals, offsets = (np.repeat(part, self._n_l, axis=0) for part in tangents)
+        self._add_tangents(np.tile(np.arange(self._n_l), 2), normals, offsets)
 
     def end(self) -> Start:
         """Return the tangents and the pairs that mattered in the last round, if there was any."""
@@ -465,7 +491,7 @@ class LabelProgram:
         if start is None:
             nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :8]
             np.put_along_axis(first, nearest, True, axis=1)
-        first[:, (self._p_x @ self._loss).argmin()] = True  # always allowed
+        first[:, self._for_all] = True
         return first
 
     def _add_pairs(self, symbols: IntArray, labels: IntArray) -> None:
@@ -483,16 +509,25 @@ class LabelProgram:
         self._has[symbols, labels] = True
         self._pairs.append((symbols, labels))
 
-    def run(self) -> Outline:
-        """Return the best design under the tangents so far, and add cheaper pairs."""
+    @property
+    def is_spent(self) -> bool:
+        """Whether the last round has needed more pivots than were left."""
+        return self._program.is_spent
+
+    def run(self) -> Outline | None:
+        """Return the best design under the tangents so far, and add cheaper pairs.
+
+        None if HiGHS finds none, or not in the pivots that are left.
+        """
         answer = self._program.run()
         if answer is None:
-            raise self._program.failure("solve a linear program with one output per label")
+            return None
         symbols, labels = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         channel = np.zeros(self._loss.shape)
         channel[symbols, labels] = np.maximum(answer.values[self._n_columns :], 0.0)
         self._in_use = channel > 0
-        joint = self._p_x[:, None] * channel / channel.sum(axis=1, keepdims=True)
+        channel[~self._in_use.any(axis=1), self._for_all] = 1.0  # rows that HiGHS has lost
+        joint = self._p_x[:, None] * normalised(channel)
         prices, budget = self._prices(answer.duals)
         self._add_cheaper_pairs(prices)
         return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)

@@ -59,11 +59,16 @@ class Columns:
 
 
 class Program:
-    """A linear program to minimise; it can be changed and solved again with a warm start."""
+    """A linear program to minimise; it can be changed and solved again with a warm start.
 
-    def __init__(self) -> None:
+    max_pivots : the largest number of simplex pivots of all runs together, None for any;
+    is_spent : whether they were too few.
+    """
+
+    def __init__(self, max_pivots: int | None = None) -> None:
         self._highs = highspy.Highs()
         self._options: dict[str, Any] = {}
+        self._pivots_left, self.is_spent = max_pivots, False
 
     def load(
         self,
@@ -118,11 +123,20 @@ class Program:
 
     def run(self) -> Answer | None:
         """Return the `Answer`, or None if HiGHS finds none."""
+        if self._pivots_left is not None:
+            self._set({"simplex_iteration_limit": self._pivots_left})
         self._highs.run()
+        status = self._highs.getModelStatus()
+        if self._pivots_left is not None:
+            pivots = self._highs.getInfo().simplex_iteration_count
+            self._pivots_left = max(0, self._pivots_left - max(0, pivots))
+            self.is_spent = status == highspy.HighsModelStatus.kIterationLimit
+        if self.is_spent:
+            return None
         solution = self._highs.getSolution()
         if not (solution.value_valid and solution.dual_valid):
             return None
-        optimal = self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        optimal = status == highspy.HighsModelStatus.kOptimal
         return Answer(np.array(solution.col_value), np.array(solution.row_dual), optimal)
 
     def failure(self, task: str) -> SolverError:

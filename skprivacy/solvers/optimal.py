@@ -38,6 +38,7 @@ from .solver import (
     check_search,
     deadline_after,
     is_late,
+    tell_round,
     warn_gap,
 )
 
@@ -47,11 +48,12 @@ _PATIENCE, _PROGRESS = 40, 0.95
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """The gap, the time and the number of vertices at which to stop."""
+    """The gap, the time, and the numbers of vertices and of visits to them at which to stop."""
 
     gap: float
     deadline: float
     max_vertices: int
+    max_visits: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ class Refinement(ABC):
         threshold : not below earlier ones; ceiling : a bound known without a search.
         """
         self._advance(threshold)
-        upper, stopped, gaps = ceiling, None, []
+        upper, stopped, gaps, visits = ceiling, None, [], 0
         offers, lower = self._every_offer(threshold), -np.inf
         while True:
             outer = self._outer(threshold)
@@ -115,6 +117,11 @@ class Refinement(ABC):
             gaps.append(upper - lower)
             if gaps[-1] <= self._limits.gap:
                 break
+            visits += self._body.n_vertices
+            if visits > self._limits.max_visits:
+                stopped = "max_visits"
+                break
+            tell_round(len(gaps))
             if len(gaps) % 9 == 0:
                 self._reconsider(threshold)
             if len(gaps) > _PATIENCE and gaps[-1] > _PROGRESS * gaps[-1 - _PATIENCE]:
@@ -335,6 +342,7 @@ class OnAverage(Refinement):
 _WHY = {
     "max_time": " because its max_time has passed",
     "max_vertices": " because there are more vertices than its max_vertices",
+    "max_visits": " because its max_visits are used up",
     "rounding": " because rounding prevents further progress",
 }
 
@@ -352,6 +360,9 @@ class OptimalSolver(Solver):
     max_vertices : int, default=1_000_000
         The largest number of vertices of the outer polytope, about 400 bytes each. If there are
         more, the search stops with whatever gap is reached.
+    max_visits : int, default=200_000_000
+        The search for one epsilon also stops after this many visits to vertices. Each round visits
+        all of them. Unlike `max_time`, it has the same result on any machine.
     start : {"simplex", "algorithm1"}, default="simplex"
         Where the search for outputs starts. With "algorithm1" it starts from the candidates of
         `Algorithm1Solver`, so that the result is not worse.
@@ -368,12 +379,14 @@ class OptimalSolver(Solver):
     tol: float = DEFAULT_TOL
     max_time: float | None = None
     max_vertices: int = 1_000_000
+    max_visits: int = 200_000_000
     start: Literal["simplex", "algorithm1"] = "simplex"
     name: ClassVar[str] = "optimal"
 
     def __post_init__(self) -> None:
         check_search("OptimalSolver", self.tol, self.max_time)
         check_integer("OptimalSolver", "max_vertices", self.max_vertices, low=1)
+        check_integer("OptimalSolver", "max_visits", self.max_visits, low=1)
         check_choice("OptimalSolver", "start", self.start, {"simplex", "algorithm1"})
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
@@ -387,7 +400,8 @@ class OptimalSolver(Solver):
 
     def _path(self, problem: Problem, epsilons: Sequence[float]) -> Iterator[Solution]:
         gap = SHARE_OF_TOLERANCE * self.tol * problem.span
-        limits = Limits(gap, deadline_after(self.max_time), self.max_vertices)
+        deadline = deadline_after(self.max_time)
+        limits = Limits(gap, deadline, self.max_vertices, self.max_visits)
         thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
         refinement: Refinement | None = None
         if thresholds and problem.scope == "average":

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import InPython, Message, warn
+from .._messages import InPython, Message, doing, warn
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import about, check_confidence, check_integer, check_real, message
 from ..fidelity import label_distances
@@ -240,6 +240,12 @@ def is_late(deadline: float) -> bool:
     return time.perf_counter() >= deadline
 
 
+def tell_round(n_rounds: int) -> None:
+    """Send a progress message every ten rounds of a search."""
+    if n_rounds % 10 == 0:
+        doing(f"designing a mechanism, round {n_rounds}")
+
+
 def warn_gap(search: str, why: str) -> None:
     """Warn that a search has stopped before its tolerance; why : a clause, or empty.
 
@@ -325,7 +331,8 @@ _MOST_BASES = 60_000
 # With one degree of freedom of S, all vertices are pairs: some twenty per pair on average.
 _MOST_SYMBOLS_IN_PAIRS = 400
 
-# Up to this many symbols of X, losses are certified to the default tolerance, in little more time.
+# Up to this many symbols of X, or with two groups, losses are certified to the default tolerance,
+# in little more time.
 _FEW_SYMBOLS = 100
 
 # Sizes of X for which a design takes seconds, by the number of values of S: with one there is
@@ -338,7 +345,8 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     measure, scope = task.measure, task.scope
     n_s, n_x = task.joint.p_sx.shape
     if task.utility.as_loss(n_x) is not None and not measure.jumps:
-        return "one_per_label", {"tol": DEFAULT_TOL} if n_x <= _FEW_SYMBOLS else {}
+        is_quick = n_s <= 2 or n_x <= _FEW_SYMBOLS
+        return "one_per_label", {"tol": DEFAULT_TOL} if is_quick else {}
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from reference import Hellinger, random_joint
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import Mechanism, design_mechanism, privacy_utility_path
+from skprivacy._messages import watched
 from skprivacy.budgets import mechanism_for_utility
 from skprivacy.measures import L1, AlphaLift, Lip, get_measure
 from skprivacy.releasing.output_names import named_outputs
@@ -18,7 +19,6 @@ from skprivacy.solvers.label_program import (
     SmoothedDual,
     TouchingTangents,
 )
-from skprivacy.solvers.one_per_label import LabelSearch, Memory
 from skprivacy.solvers.problem import Problem
 from skprivacy.utilities import Distortion, Guess
 
@@ -275,6 +275,8 @@ def test_it_needs_a_loss():
         design_mechanism([[1, 2], [2, 1]], 0.1, utility="distortion")
     with pytest.raises(ValueError, match="'tol' parameter of OnePerLabelSolver"):
         OnePerLabelSolver(tol=0)
+    with pytest.raises(ValueError, match="'max_pivots' parameter of OnePerLabelSolver"):
+        OnePerLabelSolver(max_pivots=0)
 
 
 def test_a_polyhedral_measure_with_more_facets_than_can_be_listed():
@@ -298,14 +300,85 @@ def test_a_measure_that_jumps_has_no_tangents(utility):
         design_mechanism(joint, 0.3, measure=measure, utility="guess", solver="one_per_label")
 
 
-def test_an_output_may_make_up_for_what_the_others_miss():
+@pytest.mark.parametrize("epsilon", [0.0005, 0.02, 0.2])
+@pytest.mark.parametrize("utility", ["guess", "distortion"])
+def test_two_groups_are_certified_however_rare_some_symbols_are(utility, epsilon):
     joint = np.random.default_rng(0).random((2, 130)) ** 3
     ranks = (joint.sum(axis=0) / joint.sum()).cumsum()
-    utility = Distortion(np.abs(ranks[:, None] - ranks))
-    task = DesignTask.checked("test", joint, [0.02], "kl", "per_output", utility)
-    problem, tol = Problem(task), 1e-4
-    search = LabelSearch(problem, 0.02, tol * problem.span, np.inf, Memory(), offers_rest=True)
-    solution = problem.solution(search.run(), search.bound, 0.02, tol)
-    assert problem.gap(solution) <= 2 * tol
-    certified = design_mechanism(joint, 0.02, utility=utility)
-    assert certified.utility <= solution.upper_bound + 1e-9
+    objective = Distortion(np.abs(ranks[:, None] - ranks)) if utility == "distortion" else utility
+    mechanism = design_mechanism(joint, epsilon, utility=objective)
+    assert mechanism.is_certified
+    assert mechanism.solver == "one_per_label"
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+@pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", AlphaLift(5)], ids=str)
+def test_two_groups_are_one_linear_program(measure, many, monkeypatch):
+    monkeypatch.setattr(one_per_label, "MANY_PAIRS", many)
+    for seed, epsilon in enumerate([0.003, 0.05, 0.3]):
+        joint, utility = a_joint(seed, (2, 8)), random_loss(8, seed)
+        ours = design_mechanism(joint, epsilon, measure=measure, utility=utility)
+        loss = naive_loss(joint / joint.sum(), utility.loss, get_measure(measure), epsilon)
+        assert ours.utility == pytest.approx(-loss, abs=1e-7)
+        assert -loss <= ours.upper_bound + 1e-9
+
+
+def naive_loss(joint, loss, measure, epsilon):
+    """Return the smallest loss of one output per label, as a single linear program."""
+    p_s, p_x = joint.sum(axis=1), joint.sum(axis=0)
+
+    def excess(first):
+        at = float(measure.value(np.array([[first, 1 - first]]), p_s)[0])
+        return at - float(measure.threshold(epsilon))
+
+    n, first = len(p_x), joint[0] / p_x  # P(S=0|x), between `low` and `high` for each output
+    low = brentq(excess, 1e-12, p_s[0]) if excess(1e-12) > 0 else 0.0
+    high = brentq(excess, p_s[0], 1 - 1e-12) if excess(1 - 1e-12) > 0 else 1.0
+    above = np.kron(first - high, np.eye(n))  # columns are pairs of a symbol and a label
+    below = np.kron(low - first, np.eye(n))
+    rows, marginals = np.vstack([above, below]), np.kron(np.eye(n), np.ones(n))
+    answer = linprog(loss.ravel(), rows, np.zeros(2 * n), marginals, p_x)
+    assert answer.status == 0
+    return answer.fun
+
+
+def test_it_stops_after_so_many_pivots_with_a_bound_that_is_true():
+    joint, utility = a_joint(5, (4, 20)), steps(20)
+    late = design_mechanism(joint, 0.02, utility=utility)
+    for max_pivots in (1, 100, 300):
+        options = {"utility": utility, "solver_options": {"max_pivots": max_pivots}}
+        with pytest.warns(ConvergenceWarning, match="one output per label .* max_pivots are used"):
+            early, again = (design_mechanism(joint, 0.02, **options) for _ in range(2))
+        assert early.utility <= late.upper_bound + 1e-9
+        assert late.utility <= early.upper_bound + 1e-9
+        assert early.max_leakage <= 0.02 * (1 + 1e-9)
+        np.testing.assert_array_equal(early.channel, again.channel)  # whatever the clock says
+
+
+def test_a_path_stops_after_so_many_pivots_for_each_budget():
+    joint, budgets = a_joint(5, (4, 20)), [0.01, 0.02]
+    late = privacy_utility_path(joint, budgets, utility=steps(20))
+    solver = OnePerLabelSolver(max_pivots=100)
+    with pytest.warns(ConvergenceWarning, match="max_pivots"):
+        early = privacy_utility_path(joint, budgets, utility=steps(20), solver=solver)
+    for one, other in zip(early, late, strict=True):
+        assert one.utility <= other.upper_bound + 1e-9
+        assert other.utility <= one.upper_bound + 1e-9
+
+
+@pytest.mark.parametrize("utility", ["guess", "mutual_information"])
+def test_long_searches_tell_their_rounds(utility):
+    told = []
+    with watched(told.append):
+        design_mechanism(a_joint(1, (6, 9)), 0.05, measure="chi2", utility=utility)
+    assert told[:2] == ["designing a mechanism", "designing a mechanism, round 10"]
+
+
+def test_rounds_are_a_part_of_what_is_done():
+    told = []
+    with watched(told.append):
+        mechanism_for_utility(a_joint(1, (6, 9)), 0.5, utility="guess")
+    first, second = told[:2]
+    assert first == "looking for a budget, design 1"
+    assert second.startswith("looking for a budget, design ")
+    assert any(text.endswith(": designing a mechanism, round 10") for text in told)

@@ -162,7 +162,11 @@ class TestEarlyStop:
     @pytest.mark.parametrize("scope", SCOPES)
     @pytest.mark.parametrize(
         ("options", "reason"),
-        [({"max_time": 0.0}, "max_time"), ({"max_vertices": 20}, "max_vertices")],
+        [
+            ({"max_time": 0.0}, "max_time"),
+            ({"max_vertices": 20}, "max_vertices"),
+            ({"max_visits": 20}, "max_visits are used up"),
+        ],
     )
     def test_says_so_and_keeps_the_budget(self, options, reason, scope):
         joint = np.random.default_rng(0).random((4, 7))
