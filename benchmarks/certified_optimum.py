@@ -1,7 +1,7 @@
 """Time the certified optimum and column generation, and compare them with Algorithm 1.
 
 Run ``python benchmarks/certified_optimum.py``; it uses one core and takes some minutes. Parts:
-``--parts designs path gains columns local sizes pairs hard``. With ``--adult
+``--parts designs path gains columns local sizes pairs hard polyhedral``. With ``--adult
 PATH_TO_ADULT_CSV`` also tables of real rows. Each part prints what it measures; the last line is
 the peak memory.
 """
@@ -161,7 +161,7 @@ def hard():
     print(
         '\nWhat "auto" proves with many groups or a target, kl, epsilon .02, seconds of one core:'
     )
-    for shape in ((50, 10), (50, 40)):
+    for shape in ((12, 64), (20, 50), (50, 10), (50, 40)):
         rng = np.random.default_rng(0)
         joint = rng.gamma(1, size=(shape[0], 1)) * rng.dirichlet(np.full(shape[1], 5.0), shape[0])
         show_proof(f"{shape[0]} x {shape[1]}", joint / joint.sum(), 0.02, "per_output")
@@ -170,6 +170,20 @@ def hard():
         target = Target(np.random.default_rng(1).random((n_v, 64)))
         name = f"6 x 64, target of {n_v}"
         show_proof(name, joint / joint.sum(), 0.02, "per_output", utility=target)
+
+
+def polyhedral():
+    """Print what is proven for measures whose budgets are polytopes: joints as in `designs`."""
+    print('\nWhat "auto" proves for other measures, epsilon .15, seconds of one core:')
+    for shape in ((6, 16), (6, 32), (6, 64), (12, 64)):
+        joint = random_joints(1, shape)[0]
+        for measure in ("l1", "max_lift"):
+            for scope in SCOPES:
+                name = f"{shape[0]} x {shape[1]}, {measure}"
+                show_proof(name, joint, 0.15, scope, measure=measure)
+    for measure, scope in (("parity", "per_output"), ("parity", "average"), ("lip", "per_output")):
+        name = f"6 x 16, {measure}"
+        show_proof(name, random_joints(1, (6, 16))[0], 0.15, scope, measure=measure)
 
 
 def show_proof(name, joint, epsilon, scope, **options):
@@ -238,7 +252,7 @@ def real(file):
 def main():
     """Run the parts that are asked for."""
     parts = {"designs": designs, "path": path, "gains": gains, "columns": columns, "local": local,
-             "sizes": sizes, "pairs": pairs, "hard": hard}  # fmt: skip
+             "sizes": sizes, "pairs": pairs, "hard": hard, "polyhedral": polyhedral}  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", nargs="*", choices=parts, default=list(parts))
     parser.add_argument("--joints", type=int, default=20)

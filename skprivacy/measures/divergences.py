@@ -12,14 +12,16 @@ import numpy.typing as npt
 from scipy.special import kl_div
 
 from .._typing import FloatArray
-from .measure import SMALLEST_LIFT, Conjugate, ShippedMeasure, expm1, lift
-
-
-def _covariance(shares: FloatArray) -> FloatArray:
-    """Return the covariance matrix of the indicators of symbols, for each row of `shares`."""
-    covariance = -shares[:, :, None] * shares[:, None, :]
-    np.einsum("nii->ni", covariance)[...] += shares
-    return covariance
+from .measure import (
+    SMALLEST_LIFT,
+    Conjugate,
+    ShippedMeasure,
+    Support,
+    covariance,
+    expm1,
+    lift,
+    smooth_largest,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class KL(ShippedMeasure):
         tilted = prior * np.exp(normals - largest)
         total = tilted.sum(axis=1, keepdims=True)
         tilted /= total
-        return (largest + np.log(total))[:, 0], tilted, _covariance(tilted)
+        return (largest + np.log(total))[:, 0], tilted, covariance(tilted)
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -1.0, expm1(epsilon)
@@ -78,6 +80,7 @@ class L1(ShippedMeasure):
     """
 
     name: ClassVar[str] = "l1"
+    is_linear: ClassVar[bool] = True
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.abs(np.asarray(posterior) - prior).sum(axis=-1)
@@ -92,6 +95,16 @@ class L1(ShippedMeasure):
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1 (correction 1)."""
         return -1.0, (epsilon / (2 - epsilon) if epsilon < 2 else math.inf)
+
+    def support(
+        self, normals: FloatArray, prior: FloatArray, epsilon: float, smoothing: FloatArray
+    ) -> Support:
+        """Half of epsilon moves from the smallest normal to the largest."""
+        moved = normals * epsilon / 2
+        most, smooth_most, up, bend = smooth_largest(moved, smoothing)
+        least, smooth_least, down, other = smooth_largest(-moved, smoothing)
+        slope, curvature = (up - down) * epsilon / 2, (bend + other) * (epsilon / 2) ** 2
+        return most + least, smooth_most + smooth_least, slope, curvature
 
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
@@ -144,7 +157,7 @@ class Chi2(ShippedMeasure):
         """The mean of the normal, and a quarter of its variance."""
         mean = normals @ prior
         off = normals - mean[:, None]
-        second = np.broadcast_to(_covariance(prior[None]) / 2, (len(normals), *(2 * prior.shape)))
+        second = np.broadcast_to(covariance(prior[None]) / 2, (len(normals), *(2 * prior.shape)))
         return mean + off**2 @ prior / 4, prior * (1 + off / 2), second
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:

@@ -9,10 +9,22 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
+from .._numerics import BISECTIONS, TINY
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_real
-from .measure import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, expm1, lift
+from .measure import (
+    SMALLEST_LIFT,
+    ShippedMeasure,
+    Support,
+    budget_with_tolerance,
+    covariance,
+    exp,
+    expm1,
+    lift,
+    smooth_largest,
+)
 
 
 class _LiftScale(ShippedMeasure):
@@ -51,6 +63,7 @@ class MaxLift(_BoundedLifts):
     """
 
     name: ClassVar[str] = "max_lift"
+    is_linear: ClassVar[bool] = True
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return lift(posterior, prior).max(axis=-1)
@@ -60,6 +73,15 @@ class MaxLift(_BoundedLifts):
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -1.0, expm1(epsilon)
+
+    def support(
+        self, normals: FloatArray, prior: FloatArray, epsilon: float, smoothing: FloatArray
+    ) -> Support:
+        """All lifts are the largest, except that of the group with the smallest normal."""
+        excess = expm1(epsilon)
+        least, smooth, share, bend = smooth_largest(-excess * normals, smoothing)
+        mean = excess * (normals @ prior)
+        return mean + least, mean + smooth, excess * (prior - share), excess**2 * bend
 
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         return np.eye(len(prior)), self.threshold(epsilon) * np.asarray(prior)
@@ -182,6 +204,31 @@ class Lip(_BoundedLifts):
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return expm1(-(epsilon if self.lower is None else self.lower)), expm1(epsilon)
 
+    def support(
+        self, normals: FloatArray, prior: FloatArray, epsilon: float, smoothing: FloatArray
+    ) -> Support:
+        """Groups with a normal above some level have the largest lift, others the smallest.
+
+        The level is where lifts are 1 on average: where the result is smallest.
+        """
+        low, high = self.implied_deviations(epsilon)
+        above = normals[:, None, :] - normals[:, :, None]
+        value = (np.maximum(low * above, high * above) @ prior).min(axis=1)
+        width = (smoothing / (high - low))[:, None]
+        bottom = normals.min(axis=1, keepdims=True) - 40 * width
+        top = normals.max(axis=1, keepdims=True) + 40 * width
+        for _ in range(BISECTIONS):
+            level = (bottom + top) / 2
+            is_low = (expit((normals - level) / width) @ prior)[:, None] * (high - low) > -low
+            bottom, top = np.where(is_low, level, bottom), np.where(is_low, top, level)
+        scaled = (normals - level) / width
+        smooth = smoothing * (np.logaddexp(0, scaled) @ prior) + low * ((normals - level) @ prior)
+        share = expit(scaled)
+        bend = prior * share * (1 - share) * (high - low) / width
+        total = np.maximum(bend.sum(axis=1), TINY)
+        curvature = total[:, None, None] * covariance(bend / total[:, None])
+        return value, smooth, prior * (low + (high - low) * share), curvature
+
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         low, high = self.implied_deviations(epsilon)
         eye, prior = np.eye(len(prior)), np.asarray(prior)
@@ -216,6 +263,7 @@ class Parity(ShippedMeasure):
     """
 
     name: ClassVar[str] = "parity"
+    is_linear: ClassVar[bool] = True
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         # Groups that do not occur have a lift of 1, which lies between the other lifts.
@@ -241,6 +289,23 @@ class Parity(ShippedMeasure):
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -min(epsilon, 1.0), max(epsilon, 2 * epsilon - 1)
+
+    def support(
+        self, normals: FloatArray, prior: FloatArray, epsilon: float, smoothing: FloatArray
+    ) -> Support:
+        """Groups with a normal above the mean have the largest lift, all others the smallest."""
+        above = 2 * epsilon * (normals - (normals @ prior)[:, None])
+        width = smoothing[:, None]
+        share = prior * expit(above / width)
+        bend = (share - share**2 / prior) / width
+        slope = share - share.sum(axis=1, keepdims=True) * prior
+        crossed = bend[:, :, None] * prior
+        curvature = bend.sum(axis=1)[:, None, None] * np.outer(prior, prior)
+        curvature = curvature - crossed - np.swapaxes(crossed, 1, 2)
+        np.einsum("nii->ni", curvature)[...] += bend
+        smooth = width * np.logaddexp(0, above / width)
+        scale = 2 * epsilon
+        return np.maximum(above, 0) @ prior, smooth @ prior, scale * slope, scale**2 * curvature
 
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """``T_s / p_s - T_s' / p_s' <= 2 eps`` for every two groups."""

@@ -23,6 +23,9 @@ BUDGET_ATOL = 1e-12
 # Values, slopes and curvatures of a conjugate, one row each.
 Conjugate: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
+# Values of a support function; values, slopes and curvatures of a smooth one. One row each.
+Support: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
 # Gradients are taken at lifts of at least this: some measures have no tangent at zero.
 SMALLEST_LIFT = 1e-12
 
@@ -52,6 +55,23 @@ def exp(value: float) -> float:
 def expm1(value: float) -> float:
     """Return ``e^value - 1``, or infinity where it overflows."""
     return float(np.expm1(value))
+
+
+def covariance(shares: FloatArray) -> FloatArray:
+    """Return the covariance matrix of the indicators of symbols, for each row of `shares`."""
+    found = -shares[:, :, None] * shares[:, None, :]
+    np.einsum("nii->ni", found)[...] += shares
+    return found
+
+
+def smooth_largest(normals: FloatArray, width: FloatArray) -> Support:
+    """Return the largest number of each row, and a smooth function above it: a log-sum-exp."""
+    largest = normals.max(axis=1)
+    shares = np.exp((normals - largest[:, None]) / width[:, None])
+    total = shares.sum(axis=1)
+    shares /= total[:, None]
+    second = covariance(shares) / width[:, None, None]
+    return largest, largest + width * np.log(total), shares, second
 
 
 class Measure(ABC):
@@ -93,6 +113,8 @@ class Measure(ABC):
     is_monotone: ClassVar[bool] = False
     #: Whether a posterior t times as far from the prior has a value t^2 times as large.
     is_quadratic: ClassVar[bool] = False
+    #: Whether for a posterior t times as far from the prior, the value rises t times as much.
+    is_linear: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
@@ -169,7 +191,18 @@ class Measure(ABC):
         """Return ``sup over T of normal . T - g(T)`` for each row, its slope and its curvature.
 
         The supremum is over distributions T, or over all T whose sum is 1. None if it is unknown
-        or not smooth: then fewer bounds on the utility can be proven.
+        or not smooth: then `support` may do instead.
+        """
+        return None
+
+    def support(
+        self, normals: FloatArray, prior: FloatArray, epsilon: float, smoothing: FloatArray
+    ) -> Support | None:
+        """Return the largest ``normal . (T - prior)`` that epsilon allows, for each row.
+
+        Also a convex smooth function that is larger by about `smoothing`, one number for each row,
+        with its slope and curvature. For measures that are polyhedral; on average, they must be
+        linear. None if it is unknown: then fewer bounds on the utility can be proven.
         """
         return None
 

@@ -22,7 +22,14 @@ from ..geometry import Points, normalised
 from ..utilities import DEFAULT_TOL
 from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
-from .priced_bound import NEAR_TARGET, CoarserGroups, Relaxation, can_be_proven, largest_surplus
+from .priced_bound import (
+    NEAR_TARGET,
+    CoarserGroups,
+    Relaxation,
+    can_be_proven,
+    has_conjugate,
+    largest_surplus,
+)
 from .problem import Problem
 from .solver import (
     SHARE_OF_TOLERANCE,
@@ -54,8 +61,8 @@ _FIRST_TARGET, _NEXT_TARGET, _NEXT_COST = 0.03, 0.3, 3
 class ColumnGenerationSolver(Solver):
     """Good mechanisms for alphabets whose vertices cannot be enumerated.
 
-    They keep their budget like all others. For the measures kl and chi2, and the information about
-    X or a target, branch and bound proves an `upper_bound`, mostly within 1% of the largest
+    They keep their budget like all others. For all measures but alpha_lift, and the information
+    about X or a target, branch and bound proves an `upper_bound`, mostly within 1% of the largest
     utility, and finds outputs that the search has missed. For other measures the bound is a
     general one, for instance ``epsilon + H(X|S)``, or the optimum with the groups of S merged to
     two or three. If a baseline (merging, randomised response, the chi-squared design) is better,
@@ -162,8 +169,10 @@ class ColumnSearch:
         """Return the offers that matter, including those of `before`."""
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
-        proven = can_be_proven(self._problem, self._epsilon)  # the proof finds missing outputs
-        patience = 0 if proven else n_starts * (self.n_x + _AT_ONCE)
+        proven = can_be_proven(self._problem, self._epsilon)
+        # The proof finds missing outputs, except corners that only linear programs find.
+        is_found = proven and has_conjugate(self._problem)
+        patience = 0 if is_found else n_starts * (self.n_x + _AT_ONCE)
         return self._searched(self._from_inside(offers), patience)
 
     def proven(self, offers: Offers) -> tuple[Offers, float]:

@@ -8,10 +8,10 @@ function to maximise is convex, but separable: with ``h(z) = z log z``, u is
 
 The maximum is bounded by branch and bound. On a box ``low <= z <= high``, h is below its chord, so
 with any multipliers c the maximum of ``h(z) - c z`` is at one of its two ends; and with any normal
-theta, leakage is bounded by the conjugate of g. Together they are a bound for *any* multipliers,
-convex in them: Newton steps improve thousands of boxes at once. A box with a bound above the
-target is tightened (where moving away from an end costs more than the bound exceeds the target)
-and split where the chord is furthest from h.
+theta, leakage is bounded by the conjugate of g, or by the support function of a polytope. Together
+they are a bound for *any* multipliers, convex in them: Newton steps improve thousands of boxes at
+once. A box with a bound above the target is tightened (where moving away from an end costs more
+than the bound exceeds the target) and split where the chord is furthest from h.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from .._numerics import EPS, TINY
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Rows, normalised
 from ..joint import Joint
+from ..measures.measure import Support
 from ..utilities import MutualInformation, Target, mutual_information
 from .linear_program import Prices
 from .optimal import OptimalSolver
@@ -105,23 +106,76 @@ class LeakagePrice:
     """The support function of the budget, convex in a normal theta and a price beta of leakage.
 
     ``theta . T <= beta (g*(theta / beta) + threshold)`` wherever ``g(T) <= threshold``. On average
-    beta is given, and ``theta . T - beta g(T)`` is bounded instead.
+    beta is given, and ``theta . T - beta g(T)`` is bounded instead. For polyhedral measures,
+    the support function is known itself, and beta is not needed.
     """
 
     def __init__(self, problem: Problem, epsilon: float, price: float) -> None:
         self._measure, self._prior = problem.measure, problem.leakage.prior
-        self._threshold = problem.threshold(epsilon)
+        self._epsilon, self._threshold = epsilon, problem.threshold(epsilon)
         on_average = problem.scope == "average" and self._threshold > 0
         self._given = max(price / self._threshold, TINY) if on_average else None
+        self.is_smooth = has_conjugate(problem)
+        self._largest = float(problem.leakage.value(problem.leakage.deviations.T).max())
 
     def added(
+        self,
+        slope: FloatArray,
+        curvature: FloatArray,
+        theta: FloatArray,
+        log_beta: FloatArray,
+        smoothed: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values at rows of (theta, log beta), and smooth ones; add their derivatives."""
+        if self.is_smooth and self._threshold > 0:
+            return (self._from_conjugate(slope, curvature, theta, log_beta),) * 2
+        slope[:, :-1] += self._prior
+        curvature[:, -1, -1] += 1.0
+        mean = theta @ self._prior
+        if self._threshold <= 0:  # T is the prior
+            return mean, mean
+        further = self._limited if self._given is None else self._charged
+        value, smooth = further(slope[:, :-1], curvature[:, :-1, :-1], theta, smoothed)
+        return mean + value, mean + smooth
+
+    def _limited(
+        self, slope: FloatArray, curvature: FloatArray, theta: FloatArray, smoothed: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the largest ``theta . (T - prior)`` within the threshold."""
+        value, smooth, normal, second = self._support(theta, smoothed)
+        slope += normal
+        curvature += second
+        return value, smooth
+
+    def _charged(
+        self, slope: FloatArray, curvature: FloatArray, theta: FloatArray, smoothed: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the largest ``theta . (T - prior) - beta g(T)``, where g is at most `largest`.
+
+        It is ``sup over r of r (w - beta)`` with ``r w`` the support function of ``g <= r``.
+        """
+        found = self._support(theta, smoothed * self._threshold)
+        value, smooth, normal, second = (part / self._threshold for part in found)
+        beta = self._given or 0.0
+        over = (smooth - beta) / smoothed
+        share = self._largest * _logistic(over)
+        bend = share * (1 - share / self._largest) / smoothed
+        slope += share[:, None] * normal
+        curvature += share[:, None, None] * second
+        curvature += bend[:, None, None] * normal[:, :, None] * normal[:, None, :]
+        rounding = 64 * EPS * (np.abs(value) + beta)
+        exact = self._largest * np.maximum(value - beta + rounding, 0.0)
+        return exact, self._largest * smoothed * np.logaddexp(0.0, over)
+
+    def _support(self, theta: FloatArray, smoothed: FloatArray) -> Support:
+        found = self._measure.support(theta, self._prior, self._epsilon, smoothed)
+        assert found is not None  # see `can_be_proven`
+        return found
+
+    def _from_conjugate(
         self, slope: FloatArray, curvature: FloatArray, theta: FloatArray, log_beta: FloatArray
     ) -> FloatArray:
-        """Return the value at rows of (theta, log beta), and add its slope and curvature."""
-        if self._threshold <= 0:  # T is the prior
-            slope[:, :-1] += self._prior
-            curvature[:, -1, -1] += 1.0
-            return theta @ self._prior
+        """Return values at rows of (theta, log beta), and add their slope and curvature."""
         beta = np.exp(log_beta) if self._given is None else np.full(len(theta), self._given)
         scaled = theta / beta[:, None]
         found = self._measure.conjugate(scaled, self._prior)
@@ -279,15 +333,20 @@ class Relaxation:
         prices = multipliers[:, self._n_s]
         np.maximum(prices, np.log(_LEAST_PRICE), out=prices)
         before = np.tile(boxes.bound, 2)[possible]
-        smoothed = _smoothed(before, target)
+        smoothed = self._smoothed(before, target)
         given = low[possible], high[possible], multipliers, smoothed
         new = self._bounded(*given, n_steps=5, target=target)
         # Slow boxes get more steps. Many of them are empty: their bounds have no limit.
         slow = new.bound > target + 0.9 * (before - target)
-        again, smoothed = new[slow], _smoothed(new.bound[slow], target)
+        again, smoothed = new[slow], self._smoothed(new.bound[slow], target)
         given = again.low, again.high, again.multipliers, smoothed
         again = self._bounded(*given, n_steps=20, target=target)
         return Boxes.concatenate([new[~slow], again])
+
+    def _smoothed(self, bound: FloatArray, target: float) -> FloatArray:
+        """Return the smoothing of the maximum of two ends, in nats."""
+        share = 0.1 if self._leakage.is_smooth else 0.05
+        return (share * (bound - target + abs(target))).clip(1e-6, _MOST_SMOOTHED)
 
     def _intervals(self, low: FloatArray, high: FloatArray) -> _Intervals:
         return _Intervals(low, high, self._h(low), self._h(high))
@@ -322,18 +381,14 @@ class Relaxation:
         curvature = (bend @ self._squares).reshape(-1, *[self.n_multipliers] * 2)
         theta, log_beta, end = multipliers[:, :n_s], multipliers[:, n_s], n_s + 1
         parts = slope[:, :end], curvature[:, :end, :end]
-        value = self._leakage.added(*parts, theta, log_beta)
+        value, smooth = self._leakage.added(*parts, theta, log_beta, smoothed)
         size = np.abs(value) + np.maximum(np.abs(left), np.abs(right)).sum(axis=1)
-        bound = value + np.maximum(left, right).sum(axis=1)
+        ends = np.maximum(left, right).sum(axis=1)
         softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
         size += self.n_z + np.abs(multipliers).max(axis=1)
-        bound = np.nan_to_num(bound + 64 * EPS * size, nan=np.inf)  # with its rounding
-        return _State(multipliers, bound + smoothed * softer, bound, slope, curvature)
-
-
-def _smoothed(bound: FloatArray, target: float) -> FloatArray:
-    """Return the smoothing of the maximum of two ends, in nats."""
-    return (0.1 * (bound - target + abs(target))).clip(1e-6, _MOST_SMOOTHED)
+        bound = np.nan_to_num(value + ends + 64 * EPS * size, nan=np.inf)  # with its rounding
+        smooth = np.nan_to_num(smooth + ends + smoothed * softer, nan=np.inf)
+        return _State(multipliers, smooth, bound, slope, curvature)
 
 
 def _logistic(values: FloatArray) -> FloatArray:
@@ -356,10 +411,19 @@ def _shrunk(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, 
     return low.clip(0, 1), np.maximum(high, low).clip(0, 1), possible
 
 
-def can_be_proven(problem: Problem, epsilon: float) -> bool:
-    """Whether bounds can be proven: needs a conjugate of g, and a separable utility."""
+def has_conjugate(problem: Problem) -> bool:
+    """Whether the measure has a smooth conjugate."""
     prior = problem.leakage.prior
-    is_known = problem.measure.conjugate(np.zeros((1, len(prior))), prior) is not None
+    return problem.measure.conjugate(np.zeros((1, len(prior))), prior) is not None
+
+
+def can_be_proven(problem: Problem, epsilon: float) -> bool:
+    """Whether bounds can be proven: needs a conjugate or support of g, a separable utility."""
+    measure, prior = problem.measure, problem.leakage.prior
+    is_known = has_conjugate(problem)
+    if not is_known and (measure.is_linear or problem.scope == "per_output"):
+        zero = np.zeros((1, len(prior)))
+        is_known = measure.support(zero, prior, epsilon, np.ones(1)) is not None
     is_separable = isinstance(problem.utility, MutualInformation | Target)
     return is_separable and is_known and problem.knows_all_allowed(epsilon)
 

@@ -4,12 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import design_mechanism
 from skprivacy.geometry import Points
-from skprivacy.measures import KL, Chi2, get_measure
+from skprivacy.measures import KL, L1, Chi2, Lip, MaxLift, Parity, get_measure
 from skprivacy.solvers import priced_bound
 from skprivacy.solvers.column_generation import ColumnSearch
 from skprivacy.solvers.linear_program import Prices
@@ -19,6 +22,8 @@ from skprivacy.solvers.solver import DesignTask
 from skprivacy.utilities import MutualInformation, Target
 
 SCOPES = ("per_output", "average")
+BUDGETS = (("kl", 0.05), ("chi2", 0.3), ("l1", 0.2), ("max_lift", 0.2), ("parity", 0.2))
+POLYHEDRAL = (L1(), MaxLift(), Parity(), Lip(), Lip(lower=0.3))
 
 
 def random_joint(seed, shape):
@@ -38,15 +43,24 @@ def no_outputs(rows):
     return -np.inf
 
 
+def best_of_samples(problem, epsilon, prices, rows):
+    """Return the largest surplus of dense rows, and then of rows ever closer to the best one."""
+    centre = problem.p_x
+    for share in (1.0, 0.3, 0.1, 0.03):
+        closer = centre + share * (rows - centre)
+        centre = closer[surplus_of(problem, epsilon, prices, closer).argmax()]
+    return surplus_of(problem, epsilon, prices, centre[None])[0]
+
+
 def surplus_of(problem, epsilon, prices, rows):
-    """Return the surplus of the allowed ones among dense rows, written down naively."""
+    """Return the surplus of dense rows, written down naively; none if they are not allowed."""
     prior, deviations = problem.leakage.prior, problem.leakage.deviations
     posteriors = np.maximum((1 + rows @ deviations.T) * prior, 0.0)
-    leakage = problem.measure.value(posteriors, prior)
+    leakage = problem.measure.value(posteriors, prior) - problem.measure.value(prior, prior)
     found = problem.utility.value(Points.from_dense(rows)) - rows @ prices.symbols
     if problem.scope == "average":
         return found - prices.budget * leakage / problem.threshold(epsilon)
-    return found[leakage <= problem.threshold(epsilon)]
+    return np.where(leakage <= problem.threshold(epsilon), found, -np.inf)
 
 
 @pytest.mark.parametrize("measure", [KL(), Chi2()], ids=["kl", "chi2"])
@@ -68,8 +82,64 @@ def test_the_conjugate_is_the_largest_difference(measure):
         np.testing.assert_allclose((ahead[1] - behind[1]) / 2e-6, curvature[:, i], atol=1e-8)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize(("measure", "epsilon"), [("kl", 0.05), ("chi2", 0.3)])
+def largest_by_linear_programs(measure, normals, prior, epsilon):
+    """Return the largest ``normal . (T - prior)`` within a budget of a polyhedral measure."""
+    rows, upper = measure.facets(prior, epsilon)
+    sums_to_one = {"A_eq": np.ones((1, len(prior))), "b_eq": [1], "bounds": (None, None)}
+    found = [linprog(-normal, A_ub=rows, b_ub=upper, **sums_to_one) for normal in normals]
+    return np.array([-each.fun for each in found]) - normals @ prior
+
+
+@pytest.mark.parametrize("measure", POLYHEDRAL, ids=str)
+@given(
+    normals=arrays(float, (3, 4), elements=st.floats(-5, 5)),
+    shares=arrays(float, 4, elements=st.floats(0.05, 1)),
+    epsilon=st.floats(1e-4, 1.5),
+)
+@settings(max_examples=50, deadline=None)
+def test_the_support_is_the_optimum_of_a_linear_program(measure, normals, shares, epsilon):
+    prior = shares / shares.sum()
+    value, smooth, _, _ = measure.support(normals, prior, epsilon, np.full(3, 0.01))
+    best = largest_by_linear_programs(measure, normals, prior, epsilon)
+    np.testing.assert_allclose(value, best, atol=1e-7)
+    assert (smooth >= value - 1e-12).all()
+    assert (smooth <= value + 0.05).all()
+
+
+@pytest.mark.parametrize("measure", POLYHEDRAL, ids=str)
+@pytest.mark.parametrize("epsilon", [0.05, 0.5])
+def test_the_smooth_support_has_the_derivatives_it_says(measure, epsilon):
+    rng = np.random.default_rng(0)
+    prior, normals, smoothing = rng.dirichlet(np.full(4, 3)), rng.normal(size=(6, 4)), 0.05
+    width = np.full(6, smoothing)
+    _, _, slope, curvature = measure.support(normals, prior, epsilon, width)
+    step = 1e-5 * np.eye(4)
+    for i in range(4):
+        ahead, behind = (
+            measure.support(normals + sign * step[i], prior, epsilon, width) for sign in (1, -1)
+        )
+        np.testing.assert_allclose((ahead[1] - behind[1]) / 2e-5, slope[:, i], atol=1e-6)
+        np.testing.assert_allclose((ahead[2] - behind[2]) / 2e-5, curvature[:, i], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["l1", "max_lift", "parity"])
+def test_linear_measures_grow_in_proportion_to_the_distance(name):
+    measure, rng = get_measure(name), np.random.default_rng(1)
+    prior, posteriors = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(5), 20)
+    assert measure.is_linear
+    rise = measure.value(posteriors, prior) - measure.value(prior, prior)
+    for t in (0.1, 0.7):
+        closer = measure.value(prior + t * (posteriors - prior), prior)
+        np.testing.assert_allclose(closer - measure.value(prior, prior), t * rise, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("measure", "epsilon", "scope"),
+    [
+        *((measure, epsilon, scope) for measure, epsilon in BUDGETS for scope in SCOPES),
+        ("lip", 0.3, "per_output"),
+    ],
+)
 @pytest.mark.parametrize("has_target", [False, True])
 def test_no_output_exceeds_the_bound_at_any_prices(measure, epsilon, scope, has_target):
     for seed in range(2):
@@ -79,7 +149,7 @@ def test_no_output_exceeds_the_bound_at_any_prices(measure, epsilon, scope, has_
         prices = Prices(rng.normal(size=5), float(rng.exponential()))
         rows = np.concatenate([rng.dirichlet(np.full(5, a), 10_000) for a in (0.1, 0.3, 1.0)])
         rows = np.concatenate([rows, np.eye(5), problem.p_x + 0.2 * (rows - problem.p_x)])
-        best = surplus_of(problem, epsilon, prices, rows).max()
+        best = best_of_samples(problem, epsilon, prices, rows)
         target = best + 0.1  # it stops there; samples miss the best output by less
         relaxation = Relaxation(problem, epsilon, prices)
         found, _ = largest_surplus(relaxation, target, 4000, np.inf, no_outputs)
@@ -118,10 +188,25 @@ def test_what_it_tries_are_outputs():
     assert rows.min() >= 0
 
 
-def test_measures_without_a_conjugate_have_other_bounds():
-    problem = problem_of(random_joint(0, (3, 5)), 0.1, "l1", "per_output", MutualInformation())
-    assert get_measure("l1").conjugate(np.zeros((1, 3)), problem.leakage.prior) is None
+def test_measures_without_a_conjugate_or_support_have_other_bounds():
+    problem = problem_of(
+        random_joint(0, (3, 5)), 0.1, "alpha_lift", "per_output", MutualInformation()
+    )
     assert not can_be_proven(problem, 0.1)
+
+
+@pytest.mark.parametrize("has_target", [False, True])
+@pytest.mark.parametrize("measure", ["max_lift", "lip"])
+def test_the_bound_is_the_optimum_over_all_vertices(measure, has_target):
+    """With bounded lifts, the vertices of the paper's polytope can be enumerated."""
+    joint, options = random_joint(4, (4, 8)), {"measure": measure}
+    options["utility"] = random_target(4, 8) if has_target else MutualInformation()
+    best = design_mechanism(joint, 0.2, solver="lift_polytope", **options)
+    options |= {"solver": "column_generation", "solver_options": {"tol": 1e-3}}
+    ours = design_mechanism(joint, 0.2, **options)
+    assert best.utility <= ours.upper_bound + 1e-9
+    assert ours.utility <= best.utility + 1e-9
+    assert ours.gap <= 1.2e-3 * ours.objective.span(ours.p_x)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +217,12 @@ def test_measures_without_a_conjugate_have_other_bounds():
         ("chi2", 0.15, "per_output", True),
         ("chi2", 0.15, "average", False),
         ("kl", 0.0, "per_output", True),
+        ("l1", 0.15, "per_output", False),
+        ("l1", 0.15, "average", True),
+        ("max_lift", 0.15, "average", False),
+        ("parity", 0.15, "per_output", True),
+        ("parity", 0.15, "average", False),
+        ("l1", 0.0, "per_output", False),
     ],
 )
 def test_column_generation_proves_the_optimum_of_the_other_solver(
@@ -169,7 +260,8 @@ def check_random_bounds(seeds, largest, tol):
             joint = rng.random(shape) ** rng.choice([1, 2, 6])
             joint /= joint.sum()
             epsilon = float(10 ** rng.uniform(-4, -0.3))
-            measure, scope = str(rng.choice(["kl", "chi2"])), str(rng.choice(SCOPES))
+            measure = str(rng.choice([name for name, _ in BUDGETS]))
+            scope = str(rng.choice(SCOPES))
             options = {"measure": measure, "scope": scope}
             if rng.random() < 0.3:
                 options["utility"] = random_target(seed, shape[1], int(rng.integers(2, 5)))
