@@ -20,7 +20,7 @@ from .._typing import IntArray, Seed
 from .._validation import about
 from ..encoding import ColumnAlphabet
 from ..tables.frames import Table, as_columns, check_length
-from .record_ids import encode_ids, n_repeated, siphash
+from .record_ids import WORD_KEY_BYTES, encode_ids, keyed_words, n_repeated
 from .release import Release
 from .sampler import (
     IDENTITY_LANE,
@@ -112,20 +112,20 @@ class RecordNoise(Noise):
     @cached_property
     def _hashes(self) -> Words:
         """A word for each id; two ids share a word with probability 2^-64."""
-        return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
+        return keyed_words(self._keys.of_lane[OUTPUT_LANE], self._ids)
 
     def words(self, lane: int, start: int, stop: int) -> Words:
         if lane == OUTPUT_LANE:
             return self._hashes[start:stop]
-        return siphash(self._keys.of_lane[lane], self._ids[start:stop])
+        return keyed_words(self._keys.of_lane[lane], self._ids.between(start, stop))
 
     def identities(self) -> Words:
         """Return a word for each id that reveals nothing about its noise."""
-        return siphash(self._keys.of_lane[IDENTITY_LANE], self._ids)
+        return keyed_words(self._keys.of_lane[IDENTITY_LANE], self._ids)
 
     def unique(self) -> Self:
         """Return the noise itself, if no two rows have the same id and thus the same noise."""
-        if n := n_repeated(self._hashes):
+        if not self._ids.surely_differ() and (n := n_repeated(self._hashes)):
             raise ValueError(Message.of("{record_ids} must be unique: {found}", found=repeated(n)))
         return self
 
@@ -203,7 +203,7 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
 
 
 def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
-    """Return a key for `siphash`, independent of those for other fingerprints and lanes.
+    """Return a key for `keyed_words`, independent of those for other fingerprints and lanes.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     Returns
     -------
     bytes
-        A key of 16 bytes.
+        A key of 32 bytes.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     # The lane has a fixed size, so that no other pair has the same bytes.
     content = lane.to_bytes(8, "little") + fingerprint
     return hashlib.blake2b(
-        content, digest_size=16, key=secret_key, salt=salt, person=_PERSON
+        content, digest_size=WORD_KEY_BYTES, key=secret_key, salt=salt, person=_PERSON
     ).digest()
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from .._typing import FloatArray, IntArray, Seed
 from ..tables.table import Table
@@ -80,6 +80,15 @@ class NoiseKey:
         cipher = Cipher(algorithms.ChaCha20(self.secret, nonce), mode=None)
         stream = cipher.encryptor().update(_ZEROS[: 8 * (skipped + n)])
         return np.frombuffer(stream, dtype="<u8")[skipped:]
+
+
+def aes(key: bytes, blocks: Words) -> Words:
+    """Return AES of blocks of 128 bits, each two words with the lower bytes first, (n, 2)."""
+    plain = np.ascontiguousarray(blocks, dtype="<u8")
+    found = np.empty(plain.nbytes + 15, dtype=np.uint8)  # the room that update_into wants
+    cipher = Cipher(algorithms.AES(key), modes.ECB())
+    cipher.encryptor().update_into(plain.reshape(-1).view(np.uint8).data, found.data)
+    return found[: plain.nbytes].view("<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False)
