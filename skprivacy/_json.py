@@ -143,6 +143,8 @@ def _decoded(value: object) -> Any:
 
 def label_key(label: object) -> str:
     """Return a hashable key that is the same for equal labels, even missing ones."""
+    if type(label) is str:
+        return f'"{label}"'
     try:
         return json.dumps(encode_label(label))
     except TypeError:
