@@ -9,7 +9,6 @@ import json
 import numbers
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -105,18 +104,14 @@ class RecordNoise(Noise):
 
     def __init__(self, keys: RecordKeys, ids: pd.Series) -> None:
         self._keys, self._ids = keys, encode_ids(ids)
+        self._outputs: Words | None = None  # the words of all rows, if they are known
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    @cached_property
-    def _hashes(self) -> Words:
-        """A word for each id; two ids share a word with probability 2^-64."""
-        return keyed_words(self._keys.of_lane[OUTPUT_LANE], self._ids)
-
     def words(self, lane: int, start: int, stop: int) -> Words:
-        if lane == OUTPUT_LANE:
-            return self._hashes[start:stop]
+        if lane == OUTPUT_LANE and self._outputs is not None:
+            return self._outputs[start:stop]
         return keyed_words(self._keys.of_lane[lane], self._ids.between(start, stop))
 
     def identities(self) -> Words:
@@ -125,7 +120,11 @@ class RecordNoise(Noise):
 
     def unique(self) -> Self:
         """Return the noise itself, if no two rows have the same id and thus the same noise."""
-        if not self._ids.surely_differ() and (n := n_repeated(self._hashes)):
+        if self._ids.surely_differ():
+            return self
+        # Two ids share a word with probability 2^-64.
+        self._outputs = keyed_words(self._keys.of_lane[OUTPUT_LANE], self._ids)
+        if n := n_repeated(self._outputs):
             raise ValueError(Message.of("{record_ids} must be unique: {found}", found=repeated(n)))
         return self
 

@@ -24,7 +24,7 @@ from .sampler import Words, aes
 WORD_KEY_BYTES = 32  # two keys of AES-128: of the digests of texts, and of words
 
 _BLOCK_BYTES = 16
-_CHUNK = 1 << 14  # ids at once: their blocks stay in the cache
+_CHUNK = 1 << 15  # ids at once: their blocks stay in the cache
 
 
 def keyed_words(key: bytes, ids: EncodedIds) -> Words:
