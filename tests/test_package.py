@@ -233,6 +233,11 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "\nsanitize                              none",
             marks=pytest.mark.slow,
         ),
+        pytest.param(
+            ["cells.py", "--rows", "1000", "--columns", "4"],
+            "\nScoreCells        4  floats, integers, categories",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -245,6 +250,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "population_limits",
         "speed_of_confidence",
         "commands",
+        "cells",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):

@@ -38,7 +38,8 @@ def keyed_words(key: bytes, ids: EncodedIds) -> Words:
     different blocks can be told from independent ones with an advantage of at most q^2 / 2^129,
     and so can halves of them. Digests that are random repeat each other, or equal the block of an
     integer, with a probability of at most q^2 / 2^128; that they look random costs what `digests`
-    says. Together these are less than 2^-50 for 2^33 ids.
+    says. Together these are of the order of 2^-46 for 2^33 of the
+    longest ids, and of 2^-60 for short ones.
 
     Parameters
     ----------
@@ -89,9 +90,9 @@ def digests(key: bytes, texts: Texts) -> Words:
     The first block is the length of the text, the others are its bytes, with zeros at the end
     (padding method 3 of ISO/IEC 9797-1), so the blocks of one text never begin with all those of
     another. Under a secret key, digests of q such texts of up to m blocks can be told from
-    independent random ones with an advantage of at most (12 + 64 m^3 / 2^128) m q^2 / 2^128
-    (Bellare, Pietrzak and Rogaway, "Improved security analyses for CBC MACs", 2005), if AES looks
-    like a random permutation. Ids have at most 251 blocks.
+    independent random ones with an advantage of the order of m^2 q^2 / 2^128 (Bellare, Kilian and
+    Rogaway, 1994; Petrank and Rackoff, 1997), if AES looks like a random permutation. Ids have at
+    most 251 blocks.
     """
     blocks = np.zeros((len(texts.lengths), 2), dtype="<u8")
     blocks[:, 0] = texts.lengths
