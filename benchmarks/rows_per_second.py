@@ -180,9 +180,6 @@ def check_limits(n, repeats, random, times):
         ),
     ):
         print(f"   {name:<50} {ratio:5.2f} x  (at most {limit:g} x)", flush=True)
-    ids, key = np.arange(n), bytes(32)
-    keyed = seconds(lambda: fitted.transform(frame, record_ids=ids, secret_key=key), repeats)
-    print(f"   {'transform, categorical, by ids and a key / random':<50} {keyed / random:5.2f} x")
 
 
 def check_floats(n, repeats):

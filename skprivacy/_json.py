@@ -18,7 +18,7 @@ import pandas as pd
 from ._typing import BoolArray, FloatArray, IntArray, Labels
 
 # Increased whenever keys or their meaning change.
-VERSION = 4
+VERSION = 5
 
 # The formats of `isoformat`, and names of time zones. pandas accepts much more: "now", or a file.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
@@ -143,6 +143,8 @@ def _decoded(value: object) -> Any:
 
 def label_key(label: object) -> str:
     """Return a hashable key that is the same for equal labels, even missing ones."""
+    if type(label) is str:
+        return f'"{label}"'
     try:
         return json.dumps(encode_label(label))
     except TypeError:

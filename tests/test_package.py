@@ -212,6 +212,11 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "fit without design, string / factorize both",
             marks=pytest.mark.slow,
         ),
+        pytest.param(
+            ["overheads.py", "--rows", "100000", "--file-rows", "20000", "--repeats", "1"],
+            "A Parquet file of 20,000 rows and 9 columns",
+            marks=pytest.mark.slow,
+        ),
         (["simple_mechanisms.py", "--joints", "1"], "5 x 200:"),
         pytest.param(
             ["one_per_label.py", "--cases", "1", "--series", "1", "--most-symbols", "8"],
@@ -239,6 +244,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "certified_optimum",
         "algorithm_1_and_the_optimum",
         "rows_per_second",
+        "overheads",
         "simple_mechanisms",
         "one_per_label",
         "population_limits",

@@ -121,16 +121,16 @@ class TestChecksum:
 
 class TestVersion:
     def test_it_is_in_every_file(self, documents):
-        assert {json.loads(text)["version"] for _, text in documents} == {4}
+        assert {json.loads(text)["version"] for _, text in documents} == {5}
 
     @pytest.mark.parametrize(
         ("version", "sentence"),
         [
-            (2, "has format version 2; this version of skprivacy reads version 4: write it again with to_json"),
-            (5, "has format version 5; this version of skprivacy reads version 4: update skprivacy"),
+            (4, "has format version 4; this version of skprivacy reads version 5: write it again with to_json"),
+            (6, "has format version 6; this version of skprivacy reads version 5: update skprivacy"),
             (10**30, "update skprivacy"),
-            (0, "has format version 0; this version of skprivacy reads version 4."),
-            (4.0, "has format version 4.0"),
+            (0, "has format version 0; this version of skprivacy reads version 5."),
+            (5.0, "has format version 5.0"),
             (True, "has format version true"),
             ("3", 'has format version "3"'),
             (None, "has format version null"),
@@ -391,6 +391,11 @@ class TestTransformer:
     )  # fmt: skip
     def test_the_place_is_named(self, steps, value, place, fitted):
         assert place in refusal(PrivacyFunnelTransformer, edited(fitted, *steps, to=value))
+
+    @pytest.mark.parametrize("name", ["int4711", "006"])
+    def test_a_type_that_pandas_does_not_know(self, name, fitted):
+        made = PrivacyFunnelTransformer.from_json(edited(fitted, "types", 1, "native", to=name))
+        assert len(made.transform(people(30))) == 30
 
     @pytest.mark.parametrize(
         ("steps", "value", "place"),

@@ -205,7 +205,7 @@ class FileTable(CountedTable):
     def sample(self, n_rows: int) -> SampledRows:
         rows = self._sample.rows()
         if not isinstance(self.source, DelimitedSource):
-            return SampledRows(dict(rows.items()))
+            return SampledRows({name: _decoded(column) for name, column in rows.items()})
         typed = self._typed(dict(rows.items()))
         of_numbers = [name for name in typed if self._families[name] == "numbers"]
         written = {name: written_numbers(rows[name]) for name in of_numbers}

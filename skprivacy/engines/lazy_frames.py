@@ -50,7 +50,7 @@ class LazyTable(CountedTable):
 
     @abstractmethod
     def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
-        """Return some columns at the rows with at most this rank, see `ranks_of`."""
+        """Return some columns at the rows with at most this rank, a hash of their numbers."""
 
     @abstractmethod
     def empty(self, names: Sequence[str]) -> Table:
@@ -92,12 +92,10 @@ class QueriedTable(LazyTable):
         inner = {name: _inner(given, name) for name, given in cut.items()}
         columns = {name: self._column(name) for name in names}
         keys = [self._bin(c, inner[name]) if name in cut else c for name, c in columns.items()]
-        values = [
-            self._middle(c) if name in cut else self._first(c) for name, c in columns.items()
-        ]
+        middles = [self._middle(c) if name in cut else None for name, c in columns.items()]
         bounds = [bound for name in cut for bound in self._bounds(columns[name])]
         # Values, then counts, then the bounds.
-        grouped = self._grouped(keys, values, bounds, limit + 1)
+        grouped = self._grouped(keys, middles, bounds, limit + 1)
         found = {name: grouped.column(i) for i, name in enumerate(names)}
         if grouped.n_rows > limit:
             raise too_many(limit, {name: column.nunique() for name, column in found.items()})
@@ -132,16 +130,15 @@ class QueriedTable(LazyTable):
         """Return a value of a group near its median, which stands for its bin."""
 
     @abstractmethod
-    def _first(self, column: Any) -> Any:
-        """Return the value of a group whose values are all the same."""
-
-    @abstractmethod
     def _bounds(self, column: Any) -> tuple[Any, Any]:
         """Return the smallest and the largest value of a group."""
 
     @abstractmethod
-    def _grouped(self, keys: list[Any], values: list[Any], bounds: list[Any], most: int) -> Table:
-        """Return values, counts and bounds of the groups by keys, of at most `most` groups."""
+    def _grouped(self, keys: list[Any], middles: list[Any], bounds: list[Any], most: int) -> Table:
+        """Return values, counts and bounds of the groups by keys, of at most `most` groups.
+
+        middles : the value for each key, None for the key itself.
+        """
 
 
 def _inner(edges: BinsLike, name: str) -> list[Any]:

@@ -51,18 +51,17 @@ class PolarsTable(QueriedTable):
         ordered = column.drop_nulls().sort()
         return ordered.slice(ordered.len() // 2, 1).first()
 
-    def _first(self, column: pl.Expr) -> pl.Expr:
-        return column.first()
-
     def _bounds(self, column: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
         return column.min(), column.max()
 
     def _grouped(
-        self, keys: list[pl.Expr], values: list[pl.Expr], bounds: list[pl.Expr], most: int
+        self, keys: list[pl.Expr], middles: list[Any], bounds: list[pl.Expr], most: int
     ) -> Table:
         by = [key.alias(f"key {i}") for i, key in enumerate(keys)]
-        found = {f"found {i}": part for i, part in enumerate([*values, pl.len(), *bounds])}
-        query = self._frame.group_by(by).agg(**found).select(*found).head(most)
+        parts = {f"found {i}": part for i, part in enumerate([*middles, pl.len(), *bounds])}
+        found = {name: part for name, part in parts.items() if part is not None}
+        shown = [name if name in found else f"key {i}" for i, name in enumerate(parts)]
+        query = self._frame.group_by(by).agg(**found).select(shown).head(most)
         return as_table(query.collect(engine="streaming"), "fit")
 
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> PolarsTable:

@@ -14,8 +14,12 @@ from ..tables.narwhals_frames import plain_arrow
 from ..tables.table import ColumnType
 from .file_tables import Block, ByteStream, Input, Sink, Source
 
-BATCH_ROWS = 1 << 13
+BATCH_ROWS = 1 << 16
 _BATCH_CELLS = 1 << 20
+
+# Types with one spelling of each value. Parquet stores no values under missing ones.
+_IN_ONE_SPELLING = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_IN_ONE_SPELLING |= {"bool", "string", "large_string"}
 
 
 def _pyarrow() -> Any:
@@ -106,7 +110,8 @@ class ParquetSink(Sink):
     def _array(self, block: Block, part: Any) -> Any:
         """Return a column of a block, or a new one, in pyarrow."""
         if isinstance(part, int) and isinstance(block, ParquetBlock):
-            return plain_arrow(block.rows.column(part))
+            column = block.rows.column(part)
+            return column if str(column.type) in _IN_ONE_SPELLING else plain_arrow(column)
         if hasattr(part, "to_native"):  # made by narwhals from a table of pyarrow
             return part.to_native()
         column = block.column(part) if isinstance(part, int) else part

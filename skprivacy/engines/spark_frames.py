@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from ..fitting.tally import RowNumbers, ranks_of
+from ..fitting.tally import RowNumbers
 from ..releasing.release import Release
 from ..releasing.sampler import NoiseSource
 from ..tables.frames import Table, as_table
@@ -47,19 +47,18 @@ class SparkTable(QueriedTable):
     def _middle(self, column: Column) -> Column:
         return F.percentile_approx(column, 0.5)
 
-    def _first(self, column: Column) -> Column:
-        return F.first(column)
-
     def _bounds(self, column: Column) -> tuple[Column, Column]:
         return F.min(column), F.max(column)
 
     def _grouped(
-        self, keys: list[Column], values: list[Column], bounds: list[Column], most: int
+        self, keys: list[Column], middles: list[Any], bounds: list[Column], most: int
     ) -> Table:
         by = [key.alias(f"key {i}") for i, key in enumerate(keys)]
-        found = [*values, F.count(F.lit(1)), *bounds]
-        found = [part.alias(f"found {i}") for i, part in enumerate(found)]
-        query = self._frame.groupBy(*by).agg(*found).drop(*(f"key {i}" for i in range(len(keys))))
+        parts = enumerate([*middles, F.count(F.lit(1)), *bounds])
+        found = {i: part.alias(f"found {i}") for i, part in parts if part is not None}
+        shown = [f"found {i}" if i in found else f"key {i}" for i in range(len(keys))]
+        shown += [f"found {i}" for i in found if i >= len(keys)]
+        query = self._frame.groupBy(*by).agg(*found.values()).select(*shown)
         return as_table(query.limit(most).toArrow(), "fit")
 
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
@@ -80,8 +79,9 @@ class SparkTable(QueriedTable):
         return self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
 
     def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
-        numbered = self._with_rows(names)
-        found = numbered.mapInArrow(partial(_chosen, highest), numbered.schema).drop("row")
+        # By a hash that Spark has: no other row leaves it. Its words have a sign.
+        is_chosen = F.xxhash64("row") <= F.lit(int(highest) - 2**63)
+        found = self._with_rows(names).filter(is_chosen).drop("row")
         return as_table(found.toDF(*names).toArrow(), "fit")
 
     def empty(self, names: Sequence[str]) -> Table:
@@ -124,12 +124,6 @@ def _numbered(
         parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
         numbered = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
         yield numbered.filter(pa.array(found >= 0))
-
-
-def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the batches of a partition that are sampled, by their last column."""
-    for batch in batches:
-        yield batch.filter(pa.array(ranks_of(batch.columns[-1].to_numpy()) <= highest))
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

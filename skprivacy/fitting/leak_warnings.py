@@ -18,14 +18,8 @@ from ..fitted import Secrets
 from ..joint import as_joint, confidence_of_each, count_pairs
 from ..measures import KL, Measure
 from ..measures.measure import leakage_in, leakage_unchanged
-from ..mechanism import (
-    FAR_ABOVE,
-    USUAL_CONFIDENCE,
-    Guarantee,
-    Mechanism,
-    name_of_secret,
-    population_limits,
-)
+from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE, Guarantee, Mechanism, name_of_secret
+from ..population.limits import rough_limits
 from ..utilities import UTILITY_ROUNDING
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -152,8 +146,8 @@ def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_row
         counts = tables[name]
         n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
         rows: FloatArray = counts * (n_rows / counts.sum())
-        limits = population_limits(secret, rows, confidence, n_draws=n_draws, is_rough=True)
-        if limits.leakage_in(secret.scope) > FAR_ABOVE * secret.epsilon:
+        limits = rough_limits(rows, secret.channel, secret.measure, confidence, n_draws)
+        if limits.in_scope(secret.scope) > FAR_ABOVE * secret.epsilon:
             warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
             return
 

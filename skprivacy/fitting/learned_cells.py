@@ -34,7 +34,7 @@ from ..encoding.alphabets import combine
 from ..encoding.columns import FEWEST_ROWS, BinsLike, Edges, as_edges
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
-from ..releasing.record_ids import Messages, folds_of_keys, siphash
+from ..releasing.record_ids import WORD_KEY_BYTES, folds_of_keys, text_words
 from ..solvers import most_symbols
 from .inputs import CountedColumns, LabelledRows, code_beside
 from .parameters import Settings, frozen
@@ -44,7 +44,7 @@ from .tally import KnownCells, RowNumbers, edges_of
 MOST_ROWS = 200_000
 
 # A constant, not a secret, and different from the keys of noise and of folds.
-_KEY = b"skprivacy sample"
+_KEY = b"skprivacy sample".ljust(WORD_KEY_BYTES)
 
 _MISSING = np.uint64(0x6D697373696E67)  # the hash of a missing value
 
@@ -162,8 +162,7 @@ def _words(column: pd.Series, name: Hashable, edges: BinsLike | None) -> npt.NDA
         numbers = as_numbers(pd.Series(values, dtype=object), name)
         words = _of_numbers(numbers, name, edges)
     else:
-        texts = (str(value).encode(errors="surrogatepass") for value in values)
-        words = siphash(_KEY, Messages.from_bytes(texts))
+        words = text_words(_KEY, list(map(str, values)))
     return np.append(words, _MISSING)[codes]
 
 

@@ -69,6 +69,7 @@ class RowSample:
             return
         ranks = ranks_of(np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64))
         self._n_seen += n_rows
+        self._make_room(ranks)
         chosen = np.flatnonzero(ranks <= self._highest)
         if not len(chosen):
             return
@@ -78,11 +79,15 @@ class RowSample:
             columns[name] = (column if name in self._whole else _shortened(column)).astype(object)
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])
-        while len(self._ranks) > self._limit:
+
+    def _make_room(self, ranks: npt.NDArray[np.uint64]) -> None:
+        """Lower the highest rank until the rows so far and the next ones are few enough."""
+        every = np.concatenate([self._ranks, ranks])
+        while np.count_nonzero(every <= self._highest) > self._limit:
             self._highest //= np.uint64(2)
-            kept = self._ranks <= self._highest
-            self._pieces = [self.rows()[kept]]
-            self._ranks = self._ranks[kept]
+        kept = self._ranks <= self._highest
+        if not kept.all():
+            self._pieces, self._ranks = [self.rows()[kept]], self._ranks[kept]
 
     def emptied(self) -> RowSample:
         """Return an empty sample of the same columns."""
@@ -97,7 +102,14 @@ def _shortened(column: pd.Series) -> pd.Series:
     """Return a column with long texts cut; different texts stay different."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.rename_categories(_short)
-    return column if pd.api.types.is_numeric_dtype(column.dtype) else column.map(_short)
+    is_text = isinstance(column.dtype, pd.StringDtype)
+    if pd.api.types.is_numeric_dtype(column.dtype) or (is_text and _are_short(column)):
+        return column
+    return column.map(_short)
+
+
+def _are_short(texts: pd.Series) -> bool:
+    return not (texts.str.len() > _LONG).any()
 
 
 def _short(value: Any) -> Any:

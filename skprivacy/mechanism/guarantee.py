@@ -305,14 +305,13 @@ def population_limits(
     *,
     n_draws: int | None = None,
     random_state: Seed = 0,
-    is_rough: bool = False,
 ) -> PopulationLeakage:
     """Return the limits of a channel in the population `counts` were drawn from.
 
-    By default the same counts give the same limits. is_rough : as in `limits_of`.
+    By default the same counts give the same limits.
     """
     draws = draws_of_limits(counts, confidence, n_draws, random_state)
-    limits = limits_of(leakage.channel, draws, leakage.measure, confidence, is_rough)
+    limits = limits_of(leakage.channel, draws, leakage.measure, confidence)
     return _population(leakage, limits, round(counts.sum()), confidence)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._numerics import one_thread
 from .._typing import BoolArray, FloatArray, IntArray, Scope, Seed
 from ..joint import readonly
 from ..measures import Measure
@@ -43,8 +44,7 @@ def draws_around(counts: FloatArray, n_draws: int, rng: np.random.Generator) -> 
     A group of S without rows is drawn as well: it may just be rare.
     """
     counts = np.asarray(counts, float)
-    # Half a row per cell, Jeffreys' prior, would drown small groups on wide alphabets.
-    smoothed = counts + counts.sum(axis=0) / counts.sum()
+    smoothed = _smoothed(counts)
     shapes = np.concatenate([smoothed.ravel(), counts.ravel(), np.ones(len(counts))])
     size, streams = max(1, MOST_CELLS // counts.size), _Streams(rng)
     for start in range(0, n_draws, size):
@@ -52,6 +52,20 @@ def draws_around(counts: FloatArray, n_draws: int, rng: np.random.Generator) -> 
         posterior, rows, extra = np.split(drawn, [counts.size, 2 * counts.size], axis=1)
         posterior, rows = (part.reshape(-1, *counts.shape) for part in (posterior, rows))
         yield Draws(posterior, rows, extra, smoothed / smoothed.sum())
+
+
+def _smoothed(counts: FloatArray) -> FloatArray:
+    # Half a row per cell, Jeffreys' prior, would drown small groups on wide alphabets.
+    return counts + counts.sum(axis=0) / counts.sum()
+
+
+def _rough_draws(counts: FloatArray, n_draws: int) -> Iterator[Draws]:
+    """Yield joints from the posterior only, all from one stream, which is several times faster."""
+    smoothed, rng = _smoothed(counts), np.random.default_rng(0)
+    size = max(1, MOST_CELLS // counts.size)
+    for start in range(0, n_draws, size):
+        drawn = rng.standard_gamma(smoothed, (min(size, n_draws - start), *counts.shape))
+        yield Draws(drawn, drawn[:0], drawn[:0, :, 0], smoothed / smoothed.sum())
 
 
 class _Streams:
@@ -246,6 +260,15 @@ def upper_limits(
     """
     draws = draws_of_limits(counts, confidence, n_draws, random_state)
     return limits_of(channel, draws, measure, confidence, with_average=with_average)
+
+
+@one_thread
+def rough_limits(
+    counts: FloatArray, channel: FloatArray, measure: Measure, confidence: float, n_draws: int
+) -> UpperLimits:
+    """Return limits from the posterior only, for warnings: without the case of one more row."""
+    draws = _rough_draws(np.asarray(counts, float), n_draws)
+    return limits_of(channel, draws, measure, confidence, is_rough=True)
 
 
 def limit_unchanged(

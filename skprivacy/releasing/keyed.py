@@ -9,7 +9,6 @@ import json
 import numbers
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from .._typing import IntArray, Seed
 from .._validation import about
 from ..encoding import ColumnAlphabet
 from ..tables.frames import Table, as_columns, check_length
-from .record_ids import encode_ids, n_repeated, siphash
+from .record_ids import WORD_KEY_BYTES, encode_ids, keyed_words, n_repeated
 from .release import Release
 from .sampler import (
     IDENTITY_LANE,
@@ -105,27 +104,27 @@ class RecordNoise(Noise):
 
     def __init__(self, keys: RecordKeys, ids: pd.Series) -> None:
         self._keys, self._ids = keys, encode_ids(ids)
+        self._outputs: Words | None = None  # the words of all rows, if they are known
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    @cached_property
-    def _hashes(self) -> Words:
-        """A word for each id; two ids share a word with probability 2^-64."""
-        return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
-
     def words(self, lane: int, start: int, stop: int) -> Words:
-        if lane == OUTPUT_LANE:
-            return self._hashes[start:stop]
-        return siphash(self._keys.of_lane[lane], self._ids[start:stop])
+        if lane == OUTPUT_LANE and self._outputs is not None:
+            return self._outputs[start:stop]
+        return keyed_words(self._keys.of_lane[lane], self._ids.between(start, stop))
 
     def identities(self) -> Words:
         """Return a word for each id that reveals nothing about its noise."""
-        return siphash(self._keys.of_lane[IDENTITY_LANE], self._ids)
+        return keyed_words(self._keys.of_lane[IDENTITY_LANE], self._ids)
 
     def unique(self) -> Self:
         """Return the noise itself, if no two rows have the same id and thus the same noise."""
-        if n := n_repeated(self._hashes):
+        if self._ids.surely_differ():
+            return self
+        # Two ids share a word with probability 2^-64.
+        self._outputs = keyed_words(self._keys.of_lane[OUTPUT_LANE], self._ids)
+        if n := n_repeated(self._outputs):
             raise ValueError(Message.of("{record_ids} must be unique: {found}", found=repeated(n)))
         return self
 
@@ -203,7 +202,7 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
 
 
 def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
-    """Return a key for `siphash`, independent of those for other fingerprints and lanes.
+    """Return a key for `keyed_words`, independent of those for other fingerprints and lanes.
 
     Parameters
     ----------
@@ -217,7 +216,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     Returns
     -------
     bytes
-        A key of 16 bytes.
+        A key of 32 bytes.
 
     Examples
     --------
@@ -233,7 +232,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     # The lane has a fixed size, so that no other pair has the same bytes.
     content = lane.to_bytes(8, "little") + fingerprint
     return hashlib.blake2b(
-        content, digest_size=16, key=secret_key, salt=salt, person=_PERSON
+        content, digest_size=WORD_KEY_BYTES, key=secret_key, salt=salt, person=_PERSON
     ).digest()
 
 

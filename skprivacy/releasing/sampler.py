@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from .._typing import FloatArray, IntArray, Seed
 from ..tables.table import Table
@@ -80,6 +80,15 @@ class NoiseKey:
         cipher = Cipher(algorithms.ChaCha20(self.secret, nonce), mode=None)
         stream = cipher.encryptor().update(_ZEROS[: 8 * (skipped + n)])
         return np.frombuffer(stream, dtype="<u8")[skipped:]
+
+
+def aes(key: bytes, blocks: Words) -> Words:
+    """Return AES of blocks of 128 bits, each two words with the lower bytes first, (n, 2)."""
+    plain = np.ascontiguousarray(blocks, dtype="<u8")
+    found = np.empty(plain.nbytes + 15, dtype=np.uint8)  # the room that update_into wants
+    cipher = Cipher(algorithms.AES(key), modes.ECB())
+    cipher.encryptor().update_into(plain.reshape(-1).view(np.uint8).data, found.data)
+    return found[: plain.nbytes].view("<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,14 +228,16 @@ class Sampler:
     def _decided(self) -> IntArray:
         """The output for each symbol and first bits of a word, if these decide it."""
         shift = np.uint64(_BITS - self._first_bits)
-        first = np.arange(2**self._first_bits, dtype=np.uint64) << shift
-        last = first + ((np.uint64(1) << shift) - np.uint64(1))
-        table = [
-            np.where(low == high, low, _UNDECIDED)
-            for row in self._boundaries
-            for low, high in [(np.searchsorted(row, w, side="right") for w in (first, last))]
-        ]
-        return np.concatenate(table).astype(np.min_scalar_type(-self.channel.shape[1] - 1))
+        last_bits = (np.uint64(1) << shift) - np.uint64(1)
+        n_rows, n_outputs = len(self._boundaries), self.channel.shape[1]
+        # An output begins with the first cell that lies above its boundary as a whole.
+        begins = ((self._boundaries + last_bits) >> shift).astype(np.int64)
+        n_cells = np.diff(begins, axis=1, prepend=0, append=1 << self._first_bits)
+        outputs = np.arange(n_outputs, dtype=np.min_scalar_type(-n_outputs - 1))
+        table = np.repeat(np.tile(outputs, n_rows), n_cells.ravel()).reshape(n_rows, -1)
+        row, boundary = np.nonzero(self._boundaries & last_bits)  # inside of a cell
+        table[row, self._boundaries[row, boundary] >> shift] = _UNDECIDED
+        return table.ravel()
 
     def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
         """Return one output for each of `symbols`; noise : of the same number of rows."""

@@ -114,7 +114,7 @@ def _parsed(name: Any) -> Any:
     """Return a pandas dtype by its name; None if the installed pandas does not know it."""
     try:
         return None if name is None else pd.api.types.pandas_dtype(name)
-    except (TypeError, ValueError, KeyError, ImportError, NotImplementedError):
+    except (TypeError, ValueError, KeyError, ImportError, NotImplementedError, SyntaxError):
         return None  # of another version, or a zone without a name
 
 

@@ -91,7 +91,7 @@ class TestFolds:
 
     def test_they_never_change(self):
         keys = pd.Series(["Ada", "Grace", "Emmy", "Sofia", "", "Lise"])
-        assert folds_of_keys(keys[keys != ""], "person").tolist() == [1, 1, 3, 3, 2]
+        assert folds_of_keys(keys[keys != ""], "person").tolist() == [1, 3, 2, 2, 2]
         assert np.bincount(folds_of_keys(pd.Series(range(40_000)), "person")).min() > 9700
 
     @pytest.mark.parametrize("keys", [[1.5, 2], [True, False], [b"x"], [np.inf]])

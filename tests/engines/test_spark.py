@@ -23,7 +23,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from skprivacy.engines.spark_frames import Rewriting
+from skprivacy.engines.spark_frames import Rewriting, SparkTable
 
 # Of Spark itself, with a pandas that is newer than it.
 pytestmark = [
@@ -78,6 +78,19 @@ class TestSpark(EngineChecks):
 
     def only(self, lazy, name, value):
         return lazy.filter(F.col(name) == value)
+
+    def test_a_sample_is_a_share_of_the_rows_without_a_pattern(self):
+        table = SparkTable(self.lazily(pd.DataFrame({"a": range(20_000)}), 4))
+
+        def sampled(highest):
+            return table.sampled(["a"], np.uint64(highest)).column(0).to_numpy()
+
+        assert sorted(sampled(2**64 - 1)) == list(range(20_000))
+        some = sampled(2**62)
+        assert sorted(some) == sorted(sampled(2**62))
+        assert set(sampled(2**61)) < set(some)
+        for each, n in ((some, 20_000), (some[some % 2 == 0], 10_000), (some[some < 5000], 5000)):
+            assert abs(len(each) / n - 0.25) < 5 * np.sqrt(0.25 * 0.75 / n)
 
     def test_a_task_may_compute_several_partitions(self, rows):
         lazy = self.lazily(rows.assign(band=rows["band"].iloc[0]), 4)
