@@ -1,4 +1,4 @@
-"""How often a budget with a confidence holds in the population: rare groups, cells, chosen budgets.
+"""How often a budget with a confidence holds: rare groups, cells, weights, chosen budgets.
 
 In each cell, populations are drawn, rows from each population, and a release is designed for the
 rows with a confidence of 95%. It should leak no more than its budget in the population, which is
@@ -6,7 +6,9 @@ known here, in 95% of the samples. The budget of some cells is chosen on the sam
 ``mechanism_for_utility``, as ``skprivacy choose`` does, or by ``GridSearchCV``. (Tables with a
 fixed budget and larger groups: ``benchmarks/confidence.py``.)
 
-Run ``python benchmarks/coverage.py > docs/measured/coverage.txt`` (half an hour of one core;
+One line per sample is appended to a CSV, and samples that are there are skipped: start it again to
+continue, and begin a new file for another version of the package. Run ``python
+benchmarks/coverage.py FILE > docs/measured/coverage.txt`` (a quarter of an hour of one core;
 ``--samples 20`` or ``--only "rare*"`` for less). It fails if a cell is too rarely within.
 """
 
@@ -17,6 +19,7 @@ import time
 import warnings
 from fnmatch import fnmatch
 from functools import partial
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -55,16 +58,11 @@ def counted(rng, joint, n):
     return rng.multinomial(n, joint.ravel()).reshape(joint.shape)
 
 
-def with_rare_group(rng):
-    """Return a joint of 3 x 5 with a group of 0.3%."""
-    return np.vstack([0.997 * spread(rng, 2, 5), 0.003 * rng.dirichlet(np.ones(5))])
-
-
 def with_own_value(rng):
-    """Return a joint of 2 x 6 in which a group of 5% has a value of X that no other group has."""
-    joint = np.zeros((2, 6))
-    joint[:, :5] = [[0.95], [0.035]] * rng.dirichlet(np.ones(5), size=2)
-    joint[1, 5] = 0.015
+    """Return a joint of 2 x 5 in which a group of 5% has a value of X that no other group has."""
+    joint = np.zeros((2, 5))
+    joint[:, :4] = [[0.95], [0.035]] * rng.dirichlet(np.ones(4), size=2)
+    joint[1, 4] = 0.015
     return joint
 
 
@@ -79,15 +77,12 @@ def of_table(rng, draw, n, epsilon=0.02, measure="kl"):
 
 
 def of_secrets(rng, n):
-    """Design for two secrets with a budget each, and for both as one."""
-    both, budgets = spread(rng, 4, 5).reshape(2, 2, 5), {"a": 0.02, "b": 0.05, "both": 0.06}
-
-    def tables(joint):
-        return {"a": joint.sum(axis=1), "b": joint.sum(axis=0), "both": joint.reshape(4, 5)}
-
-    mechanism = careful(tables(counted(rng, both, n)), budgets)
-    shares = [leaked(mechanism.channel, t) / budgets[name] for name, t in tables(both).items()]
-    return shares, mechanism.normalized_utility
+    """Design for two secrets with a budget each."""
+    both, budgets = spread(rng, 4, 5).reshape(2, 2, 5), {"a": 0.02, "b": 0.05}
+    counts = counted(rng, both, n)
+    mechanism = careful({"a": counts.sum(axis=1), "b": counts.sum(axis=0)}, budgets)
+    leakages = [leaked(mechanism.channel, both.sum(axis=axis)) for axis in (1, 0)]
+    return np.divide(leakages, list(budgets.values())), mechanism.normalized_utility
 
 
 def of_weights(rng, n, by_group):
@@ -134,7 +129,7 @@ def of_cells(rng, n):
 
 def chosen(rng, n, utility):
     """Return the design with the smallest budget that keeps 60%, by the same rows."""
-    joint = spread(rng, 2, 5)
+    joint = spread(rng, 2, 4)
     counts = counted(rng, joint, n)
     mechanism = mechanism_for_utility(counts, 0.6, utility=utility, confidence=CONFIDENCE)
     return [leaked(mechanism.channel, joint) / mechanism.epsilon], mechanism.normalized_utility
@@ -142,78 +137,86 @@ def chosen(rng, n, utility):
 
 def searched(rng, n):
     """Return the design with the budget that a model predicts best with, by cross-validation."""
-    joint, p_v = spread(rng, 2, 5), rng.random(5)
-    s, x = np.divmod(rng.choice(10, n, p=joint.ravel()), 5)
+    joint, p_v = spread(rng, 2, 4), rng.random(4)
+    s, x = np.divmod(rng.choice(joint.size, n, p=joint.ravel()), 4)
     funnel = PrivacyFunnelTransformer(sensitive="s", confidence=CONFIDENCE, random_state=0)
     pipeline = make_pipeline(funnel, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     search = GridSearchCV(pipeline, {"privacyfunneltransformer__epsilon": GRID}, cv=2)
     search.fit(pd.DataFrame({"s": s, "x": x}), rng.random(n) < p_v[x])
     best = search.best_estimator_[0]
-    return [_leaked_by(best, joint, pd.DataFrame({"x": range(5)})) / best.epsilon], _kept(best)
+    return [_leaked_by(best, joint, pd.DataFrame({"x": range(4)})) / best.epsilon], _kept(best)
 
 
-def all_at_once(rng, n, confidence):
+def all_at_once(rng, n):
     """Return the designs for all budgets of the search, on the same rows."""
-    joint = spread(rng, 2, 5)
+    joint = spread(rng, 2, 4)
     counts = counted(rng, joint, n)
-    made = [design_mechanism(counts, epsilon, confidence=confidence) for epsilon in GRID]
+    made = [careful(counts, epsilon) for epsilon in GRID]
     shares = [leaked(m.channel, joint) / m.epsilon for m in made]
     return shares, made[1].normalized_utility
 
 
-LIFT = {"measure": "max_lift", "epsilon": 0.8}
-INFORMATION, POSITIONS = "mutual_information", Distortion("positions")
-SHARED = 1 - (1 - CONFIDENCE) / len(GRID)
+RARE, INFORMATION = partial(rare_group, share=0.003, n_x=5), "mutual_information"
 CELLS = {
-    "rare group, 3,000 rows": partial(of_table, draw=with_rare_group, n=3000),
-    "rare group, max_lift, 10,000": partial(of_table, draw=with_rare_group, n=10_000, **LIFT),
-    "own value, 1,000 rows": partial(of_table, draw=with_own_value, n=1000),
-    "own value, max_lift, 10,000": partial(of_table, draw=with_own_value, n=10_000, **LIFT),
-    "ScoreCells, 2,000 rows": partial(of_cells, n=2000),
-    "three secrets, 2,000 rows": partial(of_secrets, n=2000),
-    "weights by group, 2,000 rows": partial(of_weights, n=2000, by_group=True),
-    "weights by chance, 2,000 rows": partial(of_weights, n=2000, by_group=False),
-    "chosen, 3,000 rows": partial(chosen, n=3000, utility=INFORMATION),
-    "chosen, distortion, 3,000 rows": partial(chosen, n=3000, utility=POSITIONS),
-    "GridSearchCV, 3,000 rows": partial(searched, n=3000),
-    "three budgets at once": partial(all_at_once, n=3000, confidence=CONFIDENCE),
-    "three budgets at once, .983 each": partial(all_at_once, n=3000, confidence=SHARED),
+    "rare group, kl .001": partial(of_table, draw=RARE, n=10_000, epsilon=0.001),
+    "rare group, max_lift .8": partial(
+        of_table, draw=RARE, n=10_000, epsilon=0.8, measure="max_lift"
+    ),
+    "own value": partial(of_table, draw=with_own_value, n=3000),
+    "ScoreCells": partial(of_cells, n=2000),
+    "two secrets": partial(of_secrets, n=2000),
+    "weights by group": partial(of_weights, n=3000, by_group=True),
+    "weights by chance": partial(of_weights, n=3000, by_group=False),
+    "chosen": partial(chosen, n=3000, utility=INFORMATION),
+    "chosen, distortion": partial(chosen, n=3000, utility=Distortion("positions")),
+    "GridSearchCV": partial(searched, n=3000),
+    "three budgets at once": partial(all_at_once, n=3000),
 }
+COLUMNS = ["cell", "seed", "share", "kept", "seconds"]
 
 
-def line(name, n_samples):
-    """Return the figures of a cell as text, and the limit of the share within the budget."""
-    start, found = time.process_time(), []
-    for seed in range(n_samples):
-        found.append(CELLS[name](np.random.default_rng([seed, crc32(name.encode())])))
-    seconds = (time.process_time() - start) / n_samples
-    within = [max(shares) <= 1 + ROUNDING for shares, _ in found]
-    exact = binomtest(sum(within), len(within), alternative="less").proportion_ci(0.999).high
-    worst, kept = np.median([max(s) for s, _ in found]), np.mean([kept for _, kept in found])
-    figures = f"{len(found):7} {np.mean(within):7.3f} {exact:8.3f} {worst:8.3f} {kept:7.3f}"
-    return f"{name:32} {figures} {seconds:8.2f}", exact
+def sampled(name, seed):
+    """Return a line of the file: the largest leakage as a share of its budget, and the rest."""
+    start = time.process_time()
+    shares, kept = CELLS[name](np.random.default_rng([seed, crc32(name.encode())]))
+    return name, seed, max(shares), kept, time.process_time() - start
 
 
-def main(n_samples, only):
-    """Print a line for each cell; return the cells that keep their budget too rarely."""
+def run(path, n_samples, only):
+    """Append the samples that are missing: the first of all cells, then the second, and so on."""
+    if not path.exists():
+        path.write_text(",".join(COLUMNS) + "\n")
+    done = set(pd.read_csv(path).set_index(COLUMNS[:2]).index)
+    for seed, name in itertools.product(range(n_samples), CELLS):
+        if fnmatch(name, only) and (name, seed) not in done:
+            with path.open("a") as file:
+                pd.DataFrame([sampled(name, seed)]).to_csv(file, header=False, index=False)
+
+
+def show(path):
+    """Print the table of a file, and return the cells that keep their budget too rarely."""
     print(f"confidence {CONFIDENCE}; within: the share of samples within all budgets, at 99.9% at")
     print("most the next; median: of the leakage in the population, as a share of the budget")
-    print(f"{'':32} samples  within  at most   median    kept  seconds")
+    print(f"{'':24} {'samples':>7} {'within':>7} {'at most':>8} {'median':>7} {'kept':>6} seconds")
     wrong = []
-    for name in CELLS:
-        if fnmatch(name, only):
-            text, most = line(name, n_samples)
-            print(text, flush=True)
-            if most < CONFIDENCE and not name.endswith("at once"):  # which nobody promises
-                wrong.append(f"too rarely within: {name}")
+    for name, found in pd.read_csv(path).groupby("cell", sort=False):
+        within = found["share"] <= 1 + ROUNDING
+        exact = binomtest(int(within.sum()), len(within), alternative="less").proportion_ci(0.999)
+        median, (kept, seconds) = found["share"].median(), found[["kept", "seconds"]].mean()
+        figures = f"{len(within):7} {within.mean():7.3f} {exact.high:8.3f} {median:7.3f}"
+        print(f"{name:24} {figures} {kept:6.3f} {seconds:7.2f}")
+        if exact.high < CONFIDENCE and name != "three budgets at once":  # which nobody promises
+            wrong.append(f"too rarely within: {name}")
     return wrong
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path, help="the CSV that lines are appended to")
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--only", default="*", help="a pattern of names of cells")
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sys.exit("\n".join(main(options.samples, options.only)) or None)
+        run(options.path, options.samples, options.only)
+    sys.exit("\n".join(show(options.path)) or None)
