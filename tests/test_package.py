@@ -234,6 +234,11 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "\nsanitize                              none",
             marks=pytest.mark.slow,
         ),
+        pytest.param(
+            ["cells.py", "--rows", "1000", "--columns", "4"],
+            "\nScoreCells        4  floats, integers, categories",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -247,6 +252,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "random_beside",
         "grid_search",
         "commands",
+        "cells",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):

@@ -172,8 +172,11 @@ class Cells(BaseEstimator, ABC):
     person: Any = None
 
     @abstractmethod
-    def learn(self, task: CellTask) -> Partition:
-        """Return cells for the rows of a task."""
+    def learn(self, task: CellTask) -> tuple[Partition, IntArray | None]:
+        """Return cells for the rows of a task, and the cell of each row.
+
+        None instead, if the cell of a row may depend on rounding that differs between tables.
+        """
 
     def check(self) -> None:
         """Check the parameters."""
@@ -420,7 +423,8 @@ def _kept(
     weights: FloatArray | None,
 ) -> FloatArray:
     """Return the probability that a row of each cell, shown as each, keeps all its values."""
-    by_column = [alphabet.shown_shares(position).T for position in range(len(positions))]
+    every = map(alphabet.shown_shares, range(len(positions)))
+    by_column = [np.ascontiguousarray(shares.T) for shares in every]
     n_codes = [alphabet.n_symbols, *map(len, by_column)]
     distinct, of_row = combine([cells, *positions], n_codes)
     totals = np.bincount(of_row, weights).astype(float)

@@ -185,7 +185,7 @@ class ScoreCells(Cells):
         check_memory(self.memory)
 
     @one_thread()
-    def learn(self, task: CellTask) -> ScorePartition:
+    def learn(self, task: CellTask) -> tuple[ScorePartition, IntArray | None]:
         assert task.s_codes is not None
         assert task.v_codes is not None  # both come with a target
         if (fold := task.folds) is None:
@@ -205,7 +205,9 @@ class ScoreCells(Cells):
         tree = _cut(scores, task, self.max_cells)
         information = _information(of_target, task.v_codes, task.weights)
         digest = hashlib.blake2b(scores.astype("<i2").tobytes()).hexdigest()
-        return ScorePartition(target, sensitive, tree, digest, information)
+        partition = ScorePartition(target, sensitive, tree, digest, information)
+        # Other models than trees may round the score of a row differently beside other rows.
+        return partition, tree.cells(scores) if self.estimator is None else None
 
     @staticmethod
     def _learned(

@@ -210,9 +210,10 @@ class TreeCells(Cells):
     def __init__(self, max_cells: int = 400) -> None:
         self.max_cells = max_cells
 
-    def learn(self, task: CellTask) -> TreePartition:
+    def learn(self, task: CellTask) -> tuple[TreePartition, IntArray]:
         features, questions = _features(task.columns, task.codes)
-        return TreePartition(fit_tree(features, _contents(task), task, self.max_cells, questions))
+        tree = fit_tree(features, _contents(task), task, self.max_cells, questions)
+        return TreePartition(tree), tree.cells(task.codes)
 
 
 def _features(columns: Sequence[CellColumn], codes: IntArray) -> tuple[FloatArray, Questions]:
@@ -245,4 +246,6 @@ def _block(column: CellColumn, codes: IntArray, weights: FloatArray) -> FloatArr
     known = codes >= 0
     share = np.bincount(codes[known], weights[known], column.n_codes)
     ranks = (np.cumsum(share) - share / 2) / max(share.sum(), TINY)
+    if known.all():
+        return ranks[codes, None]
     return np.column_stack([np.where(known, ranks[codes], 0.5), ~known])

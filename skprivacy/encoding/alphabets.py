@@ -275,9 +275,9 @@ class ValueAlphabet(Alphabet):
 
     @cached_property
     def shown(self) -> list[ShownColumn]:
-        groups = list(_grouped(self.symbols[self.member_of]))
+        members = self.symbols[self.member_of], self.weights
         pairs = zip(self.columns, self.members.T, strict=True)
-        return [_shown_column(*pair, groups, self.weights, fewest=2) for pair in pairs]
+        return [_shown_column(*pair, *members, fewest=2) for pair in pairs]
 
     def can_be_read(self, symbols: IntArray) -> bool:
         # Not if two columns of a pool are drawn separately, nor if a pool of rare values is shown
@@ -414,8 +414,14 @@ class ShownColumn:
         by_symbol = np.zeros((len(self.single), len(self.values)))
         alone = np.flatnonzero(self.single != UNKNOWN)
         by_symbol[alone, self.single[alone]] = 1.0
-        for symbol, (codes, cumulated) in self.pools.items():
-            by_symbol[symbol, codes] = np.diff(cumulated, prepend=0.0) / cumulated[-1]
+        if self.pools:
+            codes, cumulated = map(np.concatenate, zip(*self.pools.values(), strict=True))
+            sizes = [len(of_pool) for of_pool, _ in self.pools.values()]
+            ends = np.cumsum(sizes) - 1
+            shares = np.diff(cumulated, prepend=0.0)
+            shares[ends[:-1] + 1] = cumulated[ends[:-1] + 1]
+            pools = np.repeat(list(self.pools), sizes)
+            by_symbol[pools, codes] = shares / np.repeat(cumulated[ends], sizes)
         return by_symbol
 
 
@@ -423,7 +429,7 @@ def shown_pools(
     column: ColumnAlphabet, of_member: IntArray, symbols: IntArray, weights: FloatArray
 ) -> ShownColumn:
     """Return what a column shows if every symbol is a pool, even those of one member."""
-    return _shown_column(column, of_member, list(_grouped(symbols)), weights, fewest=1)
+    return _shown_column(column, of_member, symbols, weights, fewest=1)
 
 
 def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
@@ -437,43 +443,58 @@ def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
 def _shown_column(
     column: ColumnAlphabet,
     of_member: IntArray,
-    groups: list[tuple[int, IntArray]],
+    symbols: IntArray,
     weights: FloatArray,
     fewest: int,
 ) -> ShownColumn:
     """Return what a column shows.
 
-    of_member, weights : one entry for each member; groups : the members of each symbol; fewest :
-    the number of members from which on a symbol is a pool.
+    of_member, symbols, weights : one entry for each member; fewest : the number of members from
+    which on a symbol is a pool.
     """
-    alone, shares = {}, {}
-    for symbol, at in groups:
-        if len(at) < fewest:
-            alone[symbol] = column.values[of_member[at[0]]]
-        else:
-            shares[symbol] = _shares(column, of_member[at], weights[at])
-    wanted = {*alone.values(), *(value for shown, _ in shares.values() for value in shown)}
+    is_alone = np.bincount(symbols) < fewest
+    alone = np.full(len(is_alone), UNKNOWN)
+    alone[symbols] = of_member
+    alone[~is_alone] = UNKNOWN
+    at = np.flatnonzero(~is_alone[symbols])
+    pools, positions, shares = _shares(column, of_member[at], symbols[at], weights[at])
+    in_pool = [*column.in_pool, None]
+    wanted = {column.values[position] for position in np.unique(alone[is_alone])}
+    wanted |= {in_pool[position] for position in np.unique(positions)}
     in_order = dict.fromkeys([*column.values, *column.in_pool])
     values = [value for value in in_order if value is not None and value in wanted]
     values += [None] * (None in wanted)  # a missing value is last
     code_of = {value: code for code, value in enumerate(values)}
-    single = np.full(len(groups), UNKNOWN)
-    single[list(alone)] = [code_of[value] for value in alone.values()]
-    pools = {
-        symbol: (np.array([code_of[value] for value in shown]), np.cumsum(share))
-        for symbol, (shown, share) in shares.items()
+    single = np.append([code_of.get(v, UNKNOWN) for v in column.values], UNKNOWN)[alone]
+    codes = np.array([code_of.get(v, UNKNOWN) for v in in_pool])[positions]
+    shown = {
+        pool: (codes[start:stop], shares[start:stop].cumsum())
+        for pool, start, stop in zip(*_runs(pools), strict=True)
     }
-    return ShownColumn(values, single, pools)
+    return ShownColumn(values, single, shown)
+
+
+def _runs(ordered: IntArray) -> tuple[list[int], list[int], list[int]]:
+    """Return each of some numbers in ascending order, where it starts, and where it stops."""
+    found, starts, sizes = np.unique(ordered, return_index=True, return_counts=True)
+    return found.tolist(), starts.tolist(), (starts + sizes).tolist()
 
 
 def _shares(
-    column: ColumnAlphabet, positions: IntArray, weights: FloatArray
-) -> tuple[list[Any], FloatArray]:
-    """Return the values that a pool shows, and their weights; positions : of its members."""
-    share = np.bincount(positions, weights, minlength=len(column.values)).astype(float)
-    share[column.is_rare] = 0.0
-    if share.any():
-        common = np.flatnonzero(share)
-        return [column.in_pool[position] for position in common], share[common]
+    column: ColumnAlphabet, of_member: IntArray, symbols: IntArray, weights: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return (symbols, positions, weights): the values that pools show, by symbol and position.
+
+    The position after the last value of a column is that of a missing value.
+    """
+    n = len(column.values) + 1
+    packed, member_of = np.unique(symbols.astype(np.intp) * n + of_member, return_inverse=True)
+    share = np.bincount(member_of, weights).astype(float)
+    is_shown = (share != 0) & ~column.is_rare[packed % n]
     commonest = int(np.argmax(column.weights))
-    return [None if column.is_rare[commonest] else column.in_pool[commonest]], np.ones(1)
+    instead = n - 1 if column.is_rare[commonest] else commonest
+    bare = np.setdiff1d(packed // n, packed[is_shown] // n)
+    packed = np.append(packed[is_shown], bare * n + instead)
+    share = np.append(share[is_shown], np.ones(len(bare)))
+    order = np.argsort(packed)
+    return packed[order] // n, packed[order] % n, share[order]

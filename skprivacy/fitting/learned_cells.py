@@ -306,8 +306,8 @@ def learn_cells(
     )
     # Encoded as in `transform`: no row is counted in one cell and released from another.
     codes = coded_rows(columns, list(rows.x_columns.values()), names)
-    task = _task(settings, rows, cells, columns, codes, secrets, s_codes, v_codes)
-    partition = cells.learn(task)
+    task, row_of = _task(settings, rows, cells, columns, codes, secrets, s_codes, v_codes)
+    partition, of_distinct = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
         template = (
@@ -315,7 +315,10 @@ def learn_cells(
             "more rows, a larger {epsilon}, or {alphabet='values'}."
         )
         raise ValueError(Message.of(template, n_rows=rows.n_rows, heavy=heavy))
-    of_row = partition.cells(columns, codes, rows.fold)
+    if of_distinct is None:
+        of_row = partition.cells(columns, codes, rows.fold)
+    else:
+        of_row = of_distinct[row_of]
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
@@ -339,8 +342,8 @@ def _task(
     secrets: Secrets,
     s_codes: IntArray,
     v_codes: IntArray | None,
-) -> CellTask:
-    """Return the task of learning cells: distinct rows in lexicographic order.
+) -> tuple[CellTask, IntArray]:
+    """Return the task of learning cells, distinct rows in order, and which of them each row is.
 
     So neither the order of rows matters, nor whether rows or counts are given. Cells that need no
     target do not see S either.
@@ -362,7 +365,7 @@ def _task(
     most = most_symbols(sum(sizes_of_s.values()) - len(sizes_of_s) + 1)
     most = most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
     most = min(most, _MOST_WITH_DISTANCES) if settings.has_distances else most
-    return CellTask(
+    task = CellTask(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
@@ -371,3 +374,4 @@ def _task(
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),
     )
+    return task, of_row

@@ -183,7 +183,7 @@ class RobustBudget:
 # alpha_lift, and for all others tangents, which are added where they are exceeded.
 
 
-_TOLERANCE = 1e-8
+_TOLERANCE, _MOST_ITERATIONS = 1e-8, 80
 
 # Tangents are added until no output more frequent than _IN_USE exceeds a budget by more than this
 # share.
@@ -192,13 +192,15 @@ _CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
 # With more pairs (x, y) than this, only the relevant ones become variables: at first the outputs
 # with the smallest loss for each symbol, then a few per round, if they save this much per row.
 _MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 3, 1e-4, 1e-6
-_ROUNDS_OF_PAIRS = 3
+# If budgets are linear rows, the multipliers of one program tell most pairs of the next one.
+_ROUNDS_OF_PAIRS, _LATER_ROUNDS = 3, 1
 
 # Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
 
 _STATUS = clarabel.SolverStatus
 _USABLE = {_STATUS.Solved, _STATUS.AlmostSolved, _STATUS.InsufficientProgress}
+_USABLE |= {_STATUS.MaxIterations}
 
 
 @dataclass(eq=False)
@@ -257,6 +259,8 @@ class ConeProgram:
         self._p_x = budgets[0].p_x
         self._pairs = np.zeros_like(allowed)
         self._problem: _Problem | None = None
+        # The last program and its answer, whose multipliers tell which pairs the next one needs.
+        self._last: tuple[_Problem, clarabel.DefaultSolution] | None = None
 
     def solve(self, loss: FloatArray, betas: FloatArray) -> FloatArray | None:
         """Return the channel, or None if there is none.
@@ -268,9 +272,11 @@ class ConeProgram:
             rows, columns = (np.arange(n) for n in loss.shape)
             place = np.add.outer(rows * _GOLDEN, columns * _GOLDEN**2)
             loss = loss + _TIE * np.ptp(loss) * (place % 1)
+        is_known = self._last is not None and all(budget.is_exact for budget in self._budgets)
+        n_rounds = _LATER_ROUNDS if is_known else _ROUNDS_OF_PAIRS
         self._set_pairs(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
-            found = self._run(loss, betas, adds_pairs=i < _ROUNDS_OF_PAIRS)
+            found = self._run(loss, betas, adds_pairs=i < n_rounds)
             if found is None:
                 return None
             channel, new_pairs = found
@@ -291,7 +297,17 @@ class ConeProgram:
             pairs[same, np.where(mask, self._p_x[same] @ loss[same], np.inf).argmin()] = True
         # Every output needs a symbol that leads to it.
         pairs[masked.argmin(axis=0), np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
-        return pairs & self._allowed
+        return self._with_cheaper(pairs & self._allowed, loss, 2 * _NEW)
+
+    def _with_cheaper(self, pairs: BoolArray, loss: FloatArray, most: int) -> BoolArray:
+        """Return pairs and, for each symbol, others that the last multipliers call cheaper."""
+        if self._last is None:
+            return pairs
+        problem, answer = self._last
+        saved = -problem.reduced_costs(self._p_x[:, None] * loss, answer)
+        saved[pairs | ~self._allowed] = 0.0
+        new = _smallest_of_rows(-saved, most) & (saved > _CHEAPER * self._p_x[:, None])
+        return pairs | new
 
     def _set_pairs(self, pairs: BoolArray) -> None:
         if (pairs != self._pairs).any():
@@ -318,18 +334,15 @@ class ConeProgram:
     ) -> tuple[FloatArray, bool] | None:
         """Return the channel for the current pairs, and whether cheaper pairs were added."""
         self._problem = problem = self._problem or _Problem(self._budgets, self._pairs)
-        cost = self._p_x[:, None] * loss
-        answer = problem.solve(cost, betas)
+        answer = problem.solve(self._p_x[:, None] * loss, betas)
         if answer is None:
             return None
-        channel = problem.channel(answer)
+        self._last = problem, answer
         if not adds_pairs or self._pairs.sum() == self._allowed.sum():
-            return channel, False
-        saved = -problem.reduced_costs(cost, answer)
-        saved[self._pairs | ~self._allowed] = 0.0
-        new = _smallest_of_rows(-saved, _NEW) & (saved > _CHEAPER * self._p_x[:, None])
-        self._set_pairs(self._pairs | new)
-        return channel, bool(new.any())
+            return problem.channel(answer), False
+        before = self._pairs
+        self._set_pairs(self._with_cheaper(before, loss, _NEW))
+        return problem.channel(answer), self._pairs is not before
 
 
 def _smallest_of_rows(values: FloatArray, n: int) -> BoolArray:
@@ -388,6 +401,7 @@ class _Problem:
             linear[self._starts[y] : self._starts[y] + len(symbols)] = cost[symbols, y]
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.max_threads = False, 1
+        settings.max_iter = _MOST_ITERATIONS
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         nothing = sparse.csc_matrix((len(linear), len(linear)))
         # Beta is the coefficient of r in ``t + beta r = q``. The equations of one output are P(y),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import attrgetter
 
@@ -84,8 +84,11 @@ _GRID, _COARSE_GRID = 200, 50
 
 # A channel is calibrated when its limit is this close to the budget. After this many programs, or
 # if the ratio of betas is this small, the best two channels are mixed, in this many steps.
-_CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.02, 6
+_CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.025, 6
 _SAME = 1e-7
+
+# With many symbols the margins that limits ask for are about this share of the first guess.
+_SMALLER_BETA = 0.88
 
 # Number of steps with new slopes, (at first, later): with few symbols, with many, and with many if
 # a design for the sample is the start; and the share of the utility that is worth another step.
@@ -181,7 +184,12 @@ class ConfidentSearch:
 
     def again(self, attempt: Attempt) -> Attempt | None:
         """Return an attempt calibrated again, after limits have changed."""
-        return self._attempt_from(attempt.channel, attempt.beta, attempt.shape)
+        use = self._use(attempt.channel)
+        if use.limit <= 1:
+            return replace(attempt, use=use)
+        self._first_steps = self._later_steps
+        known = _Trial(attempt.beta, use.limit, attempt.channel)
+        return self._attempt_from(attempt.channel, 1.02 * attempt.beta, attempt.shape, known)
 
     # Programs -----------------------------------------------------------------------------------
 
@@ -239,13 +247,15 @@ class ConfidentSearch:
         beta: float,
         shape: FloatArray | None = None,
         start: FloatArray | None = None,
+        beyond: _Trial | None = None,
     ) -> Attempt | None:
         """Return the channel whose limit is just within the budgets.
 
-        losses, strata, shape : of outputs; start : a similar channel, if there is one.
+        losses, strata, shape : of outputs; start : a similar channel, if there is one; beyond : a
+        trial with these outputs that exceeds the budgets, if one is known.
         """
         shape = np.ones((len(self._budgets), len(strata))) if shape is None else shape
-        program, within, beyond, before = self._program(strata, start), None, None, None
+        program, within, before = self._program(strata, start), None, beyond
         tried: set[float] = set()
         for i in range(_MOST_PROGRAMS):
             beta = float(_on_grid(beta, _GRID))
@@ -335,11 +345,15 @@ class ConfidentSearch:
         return best
 
     def _attempt_from(
-        self, channel: FloatArray, beta: float, shape: FloatArray | None = None
+        self,
+        channel: FloatArray,
+        beta: float,
+        shape: FloatArray | None = None,
+        beyond: _Trial | None = None,
     ) -> Attempt | None:
-        """Return the attempt that starts from a channel."""
+        """Return the attempt that starts from a channel; beyond : as in `_calibrated`."""
         losses, strata = self._losses(channel), self._strata_of(channel)
-        return self._calibrated(losses, strata, beta, shape, channel)
+        return self._calibrated(losses, strata, beta, shape, channel, beyond)
 
     def _reshaped(self, attempt: Attempt) -> Attempt | None:
         """Return the attempt in which each output has the margin that its limit needs."""
@@ -386,14 +400,8 @@ class ConfidentSearch:
 
     def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
-        if not self._has_few and starts:
-            # The outputs of a design for small budgets are near the best ones: programs for all
-            # starts, or for other margins, take minutes and gain next to nothing.
-            self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
-            self._most_changes = 0
-            return self._attempt_from(starts[-1], beta)
         if not self._has_few:
-            return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
+            return self._from_start(starts[-1] if starts else None, beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):
@@ -406,6 +414,18 @@ class ConfidentSearch:
             best, beta = attempt, max(attempt.beta, 0.3 / self._root_n)
             starts = [*starts, best.channel]
         return best
+
+    def _from_start(self, design: FloatArray | None, beta: float) -> Attempt | None:
+        """Return the attempt from a design for the sample, or from X with some noise."""
+        if design is None:
+            return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
+        # The outputs of a design for small budgets are near the best ones: programs for all
+        # starts, or for other margins, take minutes and gain next to nothing.
+        self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
+        self._most_changes, beta = 0, _SMALLER_BETA * beta
+        found = self._ascended_from(design, beta)
+        self._first_steps = self._later_steps
+        return self._attempt_from(found, beta)
 
     def _mostly_unchanged(self) -> FloatArray:
         """Return X with some noise, within its stratum."""

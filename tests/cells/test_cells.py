@@ -155,6 +155,22 @@ def cells_of(transformer, table):
     return found.alphabet.encode([table[name] for name in found.x_names], found.x_names)[0]
 
 
+@pytest.mark.parametrize(
+    ("alphabet", "utility"),
+    [(TreeCells(30), "mutual_information"), (ScoreCells(max_cells=12), "target"),
+     (ScoreCells(Own(), max_cells=12), "target")],
+    ids=["tree", "scores", "own model"],
+)  # fmt: skip
+def test_rows_are_counted_in_the_cells_that_transform_finds(alphabet, utility):
+    table = pd.concat([TABLE, TABLE[:700]]).sample(frac=1, random_state=0)
+    rows, target = table[X.columns], table["bought"] if utility == "target" else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        funnel = make(alphabet=alphabet, utility=utility).fit(rows, target)
+    found = np.bincount(cells_of(funnel, rows), minlength=len(funnel.cells_))
+    assert_array_equal(funnel.cells_["rows"], found)
+
+
 class TestCellsOfATree:
     def test_questions_lead_to_the_leaves_of_the_tree(self, tree):
         alphabet = fitted_of(tree).alphabet

@@ -5,7 +5,7 @@ import pytest
 
 from skprivacy import design_mechanism
 from skprivacy.geometry import Points
-from skprivacy.utilities import Distortion, Guess
+from skprivacy.utilities import Distortion, Guess, Target
 
 
 def steps(n):
@@ -47,3 +47,17 @@ def test_losses_that_are_none(loss, text):
 def test_a_loss_of_another_alphabet():
     with pytest.raises(ValueError, match="'loss' parameter of Distortion must be a table with 2"):
         design_mechanism([[1, 2], [2, 1]], 0.1, utility=steps(3))
+
+
+@pytest.mark.parametrize("n_v", [3, 70_000])
+def test_values_of_many_points_are_those_of_each(n_v):
+    rng = np.random.default_rng(0)
+    target = Target(rng.random((n_v, 4)) * (rng.random((n_v, 4)) < 0.5))
+    rows = rng.dirichlet(np.ones(4), 50)
+    rows[:20, 2:] = 0
+    rows /= rows.sum(axis=1, keepdims=True)
+    values = target.value(Points.from_dense(rows))
+    given = rows @ target.p_v_given_x.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        naive = np.nansum(given * np.log(given), axis=1)
+    np.testing.assert_allclose(values, naive, rtol=1e-12)

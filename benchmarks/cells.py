@@ -1,0 +1,90 @@
+"""How long a fit with cells takes, in multiples of one gradient boosting of the same table.
+
+Run ``python benchmarks/cells.py``; it takes a minute or two. Tables are generated with a seed;
+times are those of the processor, on one thread. The boosting is `HistGradientBoostingClassifier`
+with its defaults, which stops early: its iterations are printed. For the record:
+
+    python benchmarks/cells.py > docs/measured/cells.txt
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+
+EPSILON = 0.05
+
+# What columns are made of: integers of 13 values, floats that all differ, six categories.
+KINDS = {
+    "integers": lambda z: np.rint(2 * z).clip(-6, 6).astype(int),
+    "floats": lambda z: z,
+    "categories": lambda z: pd.Categorical.from_codes(
+        np.digitize(z, [-2, -1, 0, 1, 2]), categories=list("abcdef")
+    ),
+}
+
+# Cells, columns, and the kinds that they take turns in.
+CASES = [
+    ("TreeCells", 200, ("integers",)),
+    ("TreeCells", 200, ("floats", "integers", "categories")),
+    ("ScoreCells", 200, ("floats", "integers", "categories")),
+    ("ScoreCells", 20, ("floats", "integers", "categories")),
+]
+
+
+def table(n_rows, n_columns, kinds):
+    """Return columns that depend on five hidden numbers, and S and a target that do too."""
+    rng = np.random.default_rng(0)
+    hidden, columns = rng.normal(size=(n_rows, 5)), {}
+    for j in range(n_columns):
+        z = hidden @ rng.normal(size=5) + 2 * rng.normal(size=n_rows)
+        columns[f"x{j}"] = KINDS[kinds[j % len(kinds)]](z)
+    chances = 1 / (1 + np.exp(-np.stack([hidden[:, 0], hidden[:, 0] + hidden[:, 1]])))
+    s, v = (rng.random((2, n_rows)) < chances).astype(int)
+    return pd.DataFrame(columns), s, v
+
+
+def seconds(call, *arguments, **options):
+    """Return the processor time of a call: what else runs does not count."""
+    began = time.process_time()
+    call(*arguments, **options)
+    return time.process_time() - began
+
+
+def compared(name, rows, s, v):
+    """Return the seconds of a boosting and of a fit, and the iterations of the boosting."""
+    boosting = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+    of_boosting = seconds(boosting.fit, rows, v)
+    cells, options = TreeCells(), {}
+    if name == "ScoreCells":
+        cells, options = ScoreCells(), {"utility": "target"}
+    funnel = PrivacyFunnelTransformer(EPSILON, alphabet=cells, random_state=0, **options)
+    of_fit = seconds(funnel.fit, rows, v, sensitive_features=s)
+    return of_boosting, of_fit, boosting.n_iter_
+
+
+def main(n_rows, n_columns):
+    """Print a line for each case; n_columns : the most columns."""
+    print(f"{n_rows:,} rows; seconds of the processor, on one thread\n")
+    print("cells       columns  kinds                         boosting  iterations     fit  ratio")
+    for name, columns, kinds in CASES:
+        rows, s, v = table(n_rows, min(columns, n_columns), kinds)
+        with threadpool_limits(1):
+            of_boosting, of_fit, n_iterations = compared(name, rows, s, v)
+        of_case = f"{name:<12}{rows.shape[1]:7}  {', '.join(kinds):<30}{of_boosting:8.2f}"
+        print(f"{of_case}{n_iterations:12}{of_fit:8.2f}{of_fit / of_boosting:7.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--columns", type=int, default=200)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    main(options.rows, options.columns)
