@@ -33,8 +33,11 @@ from skprivacy.utilities import mutual_information
 class ScoresInSample(ScoreCells):
     """Cells as they should not be: every model has seen all rows."""
 
-    def _scorer(self, frame, fold, classes, weights):
-        return super()._scorer(frame, np.full_like(fold, N_FOLDS), classes, weights)
+    @staticmethod
+    def _learned(estimator, frame, fold, *labels):
+        nowhere = np.full_like(fold, N_FOLDS)
+        scorer, _ = ScoreCells._learned(estimator, frame, nowhere, *labels)
+        return scorer, scorer.scores(frame, fold)
 
 
 class Found(NamedTuple):

@@ -303,7 +303,7 @@ def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
         try:
             if scorer.models[fold] is not None:
                 check_model(scorer.models[fold], row)
-            scorer.scores(row, fold)
+            scorer.probabilities(row, fold)
         except ValueError as error:
             raise ValueError(f"every model must score a row of these columns: {error}") from error
         except Exception as error:  # any error inside a model that may have been edited

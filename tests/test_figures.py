@@ -21,10 +21,10 @@ SCRIPTS = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
 SOURCES = {
     "README.md": ["docs/measured/trade_off.txt"],
     "docs/audit.rst": ["docs/measured/real_table.txt", "docs/measured/population_limits.txt"],
-    "docs/beside.rst": ["docs/measured/beside.txt"],
+    "docs/beside.rst": ["docs/measured/beside.txt", "docs/measured/random_beside.txt"],
     "docs/beyond.rst": ["docs/measured/dask_and_spark.txt"],
     "docs/commands.rst": ["docs/measured/commands.txt"],
-    "docs/confidence.rst": ["docs/measured/confidence.txt"],
+    "docs/confidence.rst": ["docs/measured/confidence.txt", "docs/measured/coverage.txt"],
     "docs/corrections.rst": [
         "docs/measured/simple_mechanisms.txt",
         "examples/published/fig1a_utility.csv",
@@ -37,7 +37,7 @@ SOURCES = {
     "docs/several_secrets.rst": ["docs/measured/several_secrets.txt"],
     "docs/speed.rst": ["docs/measured/rows_per_second.txt", "docs/measured/overheads.txt"],
     "docs/trade_off.rst": ["docs/measured/trade_off.txt"],
-    "docs/whole_tables.rst": ["docs/measured/whole_table.txt"],
+    "docs/whole_tables.rst": ["docs/measured/whole_table.txt", "docs/measured/grid_search.txt"],
 }
 
 # Figures that nothing prints, each with the reason why nothing has to.
@@ -67,6 +67,10 @@ OF_A_PAGE = {
         "7,214": "a setting of benchmarks/commands.py",
         "2 GB": "a setting of benchmarks/large_file.py",
         "400 MB": "what benchmarks/large_file.py stays below",
+    },
+    "docs/confidence.rst": {
+        "0.3%": "a setting of benchmarks/coverage.py",
+        "60%": "a setting of benchmarks/coverage.py",
     },
     "docs/defaults.rst": {
         "0.02": "a default of the transformer",

@@ -228,6 +228,12 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
         (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
+        (["random_beside.py", "--designs", "8"], "\n0 designs break a promise"),
+        pytest.param(
+            ["grid_search.py", "--rows", "200"],
+            "\nScoreCells             200",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             ["commands.py", "--rows", "300", "--commands", "sanitize", "--confidences", "none"],
             "\nsanitize                              none",
@@ -249,6 +255,8 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "one_per_label",
         "population_limits",
         "speed_of_confidence",
+        "random_beside",
+        "grid_search",
         "commands",
         "cells",
     ],
@@ -262,6 +270,16 @@ def test_the_benchmarks_run(script, text, capsys):
 def test_the_benchmark_that_forks_runs(capsys):
     run_script("benchmarks/large_file.py", "--megabytes", "1")
     assert "ratio: " in capsys.readouterr().out
+
+
+def test_the_benchmark_of_coverage_goes_on_where_it_ended(tmp_path, capsys):
+    for n_samples, n_lines in [("1", 2), ("2", 3), ("0", 3)]:
+        arguments = [tmp_path / "samples.csv", "--only", "own*", "--samples", n_samples]
+        with pytest.raises(SystemExit) as exited:
+            run_script("benchmarks/coverage.py", *arguments)
+        assert exited.value.code is None
+        assert len((tmp_path / "samples.csv").read_text().splitlines()) == n_lines
+        assert "\nown value " in capsys.readouterr().out
 
 
 def test_the_benchmark_of_confidence_goes_on_where_it_ended(tmp_path, monkeypatch, capsys):

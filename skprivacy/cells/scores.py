@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.validation import check_memory
 from threadpoolctl import threadpool_limits
 
 from .._messages import Message
@@ -49,9 +50,16 @@ class Scorer:
     constants: tuple[int, ...]
     n_classes: int
 
-    def scores(self, frame: pd.DataFrame, fold: int) -> IntArray:
-        """Return the probability of each class but the first, in hundredths."""
-        return np.rint(PARTS * self.probabilities(frame, fold)[:, 1:]).astype(np.int16)
+    def scores(self, frame: pd.DataFrame, folds: IntArray) -> IntArray:
+        """Return the probability of each class but the first, in hundredths.
+
+        folds : of each row, which chooses the model.
+        """
+        scores = np.empty((len(frame), self.n_classes - 1), dtype=np.int16)
+        for fold in range(N_FOLDS):
+            rows = np.flatnonzero(folds == fold)
+            scores[rows] = np.rint(PARTS * self.probabilities(frame.iloc[rows], fold)[:, 1:])
+        return scores
 
     def probabilities(self, frame: pd.DataFrame, fold: int) -> FloatArray:
         """Return the probability of each class."""
@@ -91,7 +99,8 @@ class ScorePartition(Partition):
     ) -> IntArray:
         fold = folds_of_rows(columns, codes) if folds is None else folds
         frame = model_frame(columns, codes)
-        return self.tree.cells(_scores(self.target, self.sensitive, frame, fold))
+        scores = [scorer.scores(frame, fold) for scorer in (self.target, self.sensitive)]
+        return self.tree.cells(np.hstack(scores))
 
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
         of_target = _score_names("target", self.target.n_classes)
@@ -131,6 +140,11 @@ class ScoreCells(Cells):
         texts, none missing. No row is then scored by a model that has seen another row of the
         same person. `fit` and `transform` read the column; it is not part of any score, and never
         released. None: every row is a different person.
+    memory : str or object with the joblib.Memory interface, default=None
+        As in `sklearn.pipeline.Pipeline`: models are kept in this folder, and not fitted again to
+        the same rows. A search over budgets fits the same models for each budget. The folder holds
+        models that have seen S, and excerpts of the rows: protect it as you protect the table, and
+        delete it afterwards. None: nothing is kept.
 
     Examples
     --------
@@ -150,10 +164,13 @@ class ScoreCells(Cells):
     name: ClassVar[str] = "score"
     needs_target: ClassVar[bool] = True
 
-    def __init__(self, estimator: Any = None, max_cells: int = 64, person: Any = None) -> None:
+    def __init__(
+        self, estimator: Any = None, max_cells: int = 64, person: Any = None, memory: Any = None
+    ) -> None:
         self.estimator = estimator
         self.max_cells = max_cells
         self.person = person
+        self.memory = memory
 
     def check(self) -> None:
         super().check()
@@ -165,6 +182,7 @@ class ScoreCells(Cells):
         if isinstance(self.person, list | bool | np.ndarray) or callable(self.person):
             requirement = "the name or the position of one column, or None"
             raise TypeError(message("ScoreCells", "person", requirement, self.person))
+        check_memory(self.memory)
 
     @one_thread()
     def learn(self, task: CellTask) -> tuple[ScorePartition, IntArray | None]:
@@ -177,54 +195,58 @@ class ScoreCells(Cells):
             advice = "use rows of more people, or leave out {person}."
             raise ValueError(Message.of(problem + advice))
         frame = model_frame(task.columns, task.codes)
-        target = self._scorer(frame, fold, task.v_codes, task.weights)
-        sensitive = self._scorer(frame, fold, task.s_codes, task.weights)
+        learned = check_memory(self.memory).cache(self._learned)
+        target, of_target = learned(self.estimator, frame, fold, task.v_codes, task.weights)
+        sensitive, of_s = learned(self.estimator, frame, fold, task.s_codes, task.weights)
         if self.estimator is not None:
             for scorer in (target, sensitive):
                 _check_repeats(scorer, frame, fold, type(self.estimator).__name__)
-        scores = _scores(target, sensitive, frame, fold)
+        scores = np.hstack([of_target, of_s])
         tree = _cut(scores, task, self.max_cells)
-        information = _information(scores[:, : target.n_classes - 1], task.v_codes, task.weights)
+        information = _information(of_target, task.v_codes, task.weights)
         digest = hashlib.blake2b(scores.astype("<i2").tobytes()).hexdigest()
         partition = ScorePartition(target, sensitive, tree, digest, information)
         # Other models than trees may round the score of a row differently beside other rows.
         return partition, tree.cells(scores) if self.estimator is None else None
 
-    def _scorer(
-        self, frame: pd.DataFrame, fold: IntArray, classes: IntArray, weights: FloatArray
-    ) -> Scorer:
-        """Return models for each fold, fitted to the rows of all other folds."""
+    @staticmethod
+    def _learned(
+        estimator: Any, frame: pd.DataFrame, fold: IntArray, classes: IntArray, weights: FloatArray
+    ) -> tuple[Scorer, IntArray]:
+        """Return models for each fold, fitted to the rows of all other folds, and all scores."""
         models, constants = [], []
         for left_out in range(N_FOLDS):
             seen = np.flatnonzero(fold != left_out)
             values = np.unique(classes[seen])
             constants.append(int(values[0]) if len(values) else 0)
             can_fit = len(values) > 1
-            models.append(self._fitted(frame, classes, weights, seen) if can_fit else None)
-        return Scorer(tuple(models), tuple(constants), int(classes.max()) + 1)
+            models.append(_fitted(estimator, frame, classes, weights, seen) if can_fit else None)
+        scorer = Scorer(tuple(models), tuple(constants), int(classes.max()) + 1)
+        return scorer, scorer.scores(frame, fold)
 
-    def _fitted(
-        self, frame: pd.DataFrame, classes: IntArray, weights: FloatArray, rows: IntArray
-    ) -> Any:
-        """Return a model of some rows, repeated, since not every estimator takes weights."""
-        weight = weights[rows]
-        if self.estimator is None:
-            weighted = None if (weight == weight[0]).all() else weight
-            options = {"early_stopping": False, "categorical_features": "from_dtype"}
-            boosting = HistGradientBoostingClassifier(
-                max_iter=60, min_samples_leaf=40, random_state=0, **options
-            )
-            return boosting.fit(frame.iloc[rows], classes[rows], weighted)
-        weighting = {"sample_weight": weight}
-        if (weight == np.rint(weight)).all() and weight.max() <= _MOST_REPEATED:
-            rows, weighting = np.repeat(rows, weight.astype(int)), {}
-        model = clone(self.estimator)
-        parameters = model.get_params().items()
-        unseeded = [n for n, v in parameters if n.endswith("random_state") and v is None]
-        model.set_params(**dict.fromkeys(unseeded, 0))
-        model.fit(frame.iloc[rows], classes[rows], **weighting)
-        _check_classes(model, np.unique(classes[rows]))
-        return model
+
+def _fitted(
+    estimator: Any, frame: pd.DataFrame, classes: IntArray, weights: FloatArray, rows: IntArray
+) -> Any:
+    """Return a model of some rows, repeated, since not every estimator takes weights."""
+    weight = weights[rows]
+    if estimator is None:
+        weighted = None if (weight == weight[0]).all() else weight
+        options = {"early_stopping": False, "categorical_features": "from_dtype"}
+        boosting = HistGradientBoostingClassifier(
+            max_iter=60, min_samples_leaf=40, random_state=0, **options
+        )
+        return boosting.fit(frame.iloc[rows], classes[rows], weighted)
+    weighting = {"sample_weight": weight}
+    if (weight == np.rint(weight)).all() and weight.max() <= _MOST_REPEATED:
+        rows, weighting = np.repeat(rows, weight.astype(int)), {}
+    model = clone(estimator)
+    parameters = model.get_params().items()
+    unseeded = [n for n, v in parameters if n.endswith("random_state") and v is None]
+    model.set_params(**dict.fromkeys(unseeded, 0))
+    model.fit(frame.iloc[rows], classes[rows], **weighting)
+    _check_classes(model, np.unique(classes[rows]))
+    return model
 
 
 def _check_classes(model: Any, given: IntArray) -> None:
@@ -261,18 +283,6 @@ def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:
             every = pd.RangeIndex(column.n_codes)
             parts[f"x{position}"] = pd.Categorical.from_codes(of_column, categories=every)
     return pd.DataFrame(parts)
-
-
-def _scores(target: Scorer, sensitive: Scorer, frame: pd.DataFrame, fold: IntArray) -> IntArray:
-    """Return the scores of each row, by the models of its fold."""
-    n_of_target = target.n_classes - 1
-    scores = np.empty((len(frame), n_of_target + sensitive.n_classes - 1), dtype=np.int16)
-    for k in range(N_FOLDS):
-        rows = np.flatnonzero(fold == k)
-        part = frame.iloc[rows]
-        scores[rows, :n_of_target] = target.scores(part, k)
-        scores[rows, n_of_target:] = sensitive.scores(part, k)
-    return scores
 
 
 def _cut(scores: IntArray, task: CellTask, max_cells: int) -> CellTree:

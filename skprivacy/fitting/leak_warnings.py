@@ -373,12 +373,13 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Itera
 
     Neither if nearly every row has a different value and there are no bins.
     """
-    n_rows = len(column)
-    alphabet, codes = learn_column(column, None, name, n_bins=None)
-    # In few rows, values that are not all different may say something.
-    most = n_rows - 1 if n_rows < _MANY_ROWS else _MOST_DISTINCT * n_rows
-    if not in_order and alphabet.n_symbols <= most:
-        yield codes
+    if not in_order:
+        n_rows = len(column)
+        alphabet, codes = learn_column(column, None, name, n_bins=None)
+        # In few rows, values that are not all different may say something.
+        most = n_rows - 1 if n_rows < _MANY_ROWS else _MOST_DISTINCT * n_rows
+        if alphabet.n_symbols <= most:
+            yield codes
     alphabet, codes = learn_column(column, None, name)
     if in_order or alphabet.edges is not None:
         yield codes

@@ -7,6 +7,7 @@ import pickle
 import warnings
 import zipfile
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -54,6 +56,16 @@ def people(n=1500, seed=0):
     table["group"] = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "a", "b")
     table["bought"] = rng.random(n) < 1 / (1 + np.exp(0.00005 * (income - 22_000)))
     return table
+
+
+class Counting(GaussianNB):
+    """A classifier that counts how often one like it was fitted."""
+
+    n_fits = 0
+
+    def fit(self, table, classes):
+        Counting.n_fits += 1
+        return super().fit(table, classes)
 
 
 class Drawing(LogisticRegression):
@@ -366,6 +378,32 @@ class TestTargets:
         assert figure == pytest.approx(worst, rel=1e-3)
 
 
+class TestMemory:
+    """Models that are kept in a folder."""
+
+    def fitted(self, memory, epsilon=0.05, rows=slice(None)):
+        cells = ScoreCells(Counting(), max_cells=8, memory=memory)
+        asked = {"columns": ["age", "income"], "utility": "target", "alphabet": cells}
+        before = Counting.n_fits
+        funnel = make(epsilon=epsilon, **asked).fit(X[rows], TABLE["bought"][rows])
+        return funnel.mechanism_.channel, Counting.n_fits - before
+
+    def test_a_second_budget_needs_no_new_models(self, tmp_path):
+        for epsilon in (0.05, 0.2):
+            alone, n_fits = self.fitted(None, epsilon)
+            kept, n_kept = self.fitted(str(tmp_path), epsilon)
+            assert_array_equal(kept, alone)
+            assert (n_fits, n_kept) == (8, 8 if epsilon == 0.05 else 0)
+
+    def test_other_rows_have_other_models(self, tmp_path):
+        memory = joblib.Memory(tmp_path, verbose=0)
+        self.fitted(memory)
+        alone, _ = self.fitted(None, rows=slice(1000))
+        kept, n_fits = self.fitted(memory, rows=slice(1000))
+        assert_array_equal(kept, alone)
+        assert n_fits == 8
+
+
 class TestUtility:
     def test_shares_are_of_the_raw_columns(self, tree):
         found, mechanism = fitted_of(tree), tree.mechanism_
@@ -538,6 +576,7 @@ class TestBadInput:
          "classifier with predict_proba"),
         ({"alphabet": ScoreCells(LogisticRegression), "utility": "target"}, TypeError,
          "classifier with predict_proba"),
+        ({"alphabet": ScoreCells(memory=3), "utility": "target"}, ValueError, "'memory' should be"),
     ])  # fmt: skip
     def test_parameters(self, options, error, message):
         with pytest.raises(error, match=message):
