@@ -390,7 +390,7 @@ def closest_names(p_xy: FloatArray, loss: FloatArray) -> IntArray:
 
 
 # Swaps with a smaller share of the rows are not listed: channels have entries that are rounding.
-_FEW_ROWS = 1e-5
+_FEW_ROWS, _DIGITS = 1e-5, 5
 
 # A value is mostly released as others if less than this share of its rows keep it.
 _MOSTLY = 0.5
@@ -501,7 +501,8 @@ class NamedChannel:
         p_symbol = self.p_symbol
         rows = np.where(of, self.p_x, 0.0)[:, None] * p_symbol
         np.fill_diagonal(rows, 0.0)
-        largest = np.argsort(-rows, axis=None, kind="stable")[:n]
+        # Which of two is larger must not depend on the rounding of a design.
+        largest = np.argsort(-np.round(rows, _DIGITS), axis=None, kind="stable")[:n]
         before, after = np.unravel_index(largest[rows.flat[largest] > 0], rows.shape)
         return pd.DataFrame(
             {

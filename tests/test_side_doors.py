@@ -399,17 +399,17 @@ class TestPools:
     def unique(self):
         """Rows in which a few people have combinations of their own, of values that others have."""
         rng = np.random.default_rng(0)
-        n = 6000
+        n = 12_000
         shares = 0.5 ** np.arange(8) / sum(0.5 ** np.arange(8))
         frame = pd.DataFrame(
-            {f"x{i}": rng.choice(list("abcdefgh"), n, p=shares) for i in range(5)}
+            {f"x{i}": rng.choice(list("abcdefgh"), n, p=shares) for i in range(6)}
         )
         return frame.assign(s=rng.choice(["f", "m"], n))
 
     def test_columns_are_drawn_apart(self, unique):
         funnel_ = funnel(0.5, sensitive="s", columns=None, solver="auto", alphabet="values")
         released = funnel_.fit(unique).transform(unique)
-        x = [f"x{i}" for i in range(5)]
+        x = [f"x{i}" for i in range(6)]
         alone = unique[x].drop_duplicates(keep=False)
         assert len(alone) > 500
         verbatim = alone.merge(released[x].drop_duplicates())

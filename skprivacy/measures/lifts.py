@@ -212,6 +212,7 @@ class Lip(_BoundedLifts):
         The level is where lifts are 1 on average: where the result is smallest.
         """
         low, high = self.implied_deviations(epsilon)
+        high = min(high, float(1 / prior.min()) - 1)  # no lift is larger, even without a budget
         above = normals[:, None, :] - normals[:, :, None]
         value = (np.maximum(low * above, high * above) @ prior).min(axis=1)
         width = (smoothing / (high - low))[:, None]

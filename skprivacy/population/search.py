@@ -171,6 +171,8 @@ class ConfidentSearch:
         self._has_few = self._n_x <= _FEW_SYMBOLS
         self._first_steps, self._later_steps = _STEPS if self._has_few else _STEPS_WITH_MANY
         self._most_changes = _MOST_CHANGES if self._has_few else 1
+        # With many symbols and two groups, mergers take as long as all else, and gain nothing.
+        self._tries_mergers = self._has_few or not all(each.is_exact for each in budgets)
 
     def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
         """Return the best attempt; starts : first channels, unused for a loss of labels."""
@@ -184,6 +186,8 @@ class ConfidentSearch:
 
     def again(self, attempt: Attempt) -> Attempt | None:
         """Return an attempt calibrated again, after limits have changed."""
+        if self._has_few:
+            return self._attempt_from(attempt.channel, attempt.beta, attempt.shape)
         use = self._use(attempt.channel)
         if use.limit <= 1:
             return replace(attempt, use=use)
@@ -335,7 +339,7 @@ class ConfidentSearch:
         """Return the best attempt with other margins of its outputs, or with fewer outputs."""
         for _ in range(self._most_changes):
             # The merger with the largest utility for its limit.
-            merged = list(self._mergers(best))
+            merged = list(self._mergers(best)) if self._tries_mergers else []
             fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
             changed = [self._reshaped(best), fewer and self._attempt_from(*fewer)]
             new = max(filter(None, changed), key=_by_utility, default=best)
