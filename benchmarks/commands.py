@@ -56,9 +56,9 @@ AIMS = {
     "choose": (10, 40),
     "curve": (15, 40),
     "sanitize --report": (20, 40),
-    "workers: choose": (10,),
-    "workers: curve": (10,),
-    "workers: sanitize --report": (15,),
+    "workers: choose": (10, 20),
+    "workers: curve": (10, 25),
+    "workers: sanitize --report": (15, 30),
     **dict.fromkeys(MISTAKES, (0.2,)),
 }
 CONFIDENCES = ("none", "0.95")
@@ -122,7 +122,7 @@ def confidences(name, asked):
     """Return the confidences to time a command with."""
     if name in MISTAKES or name == "audit":
         return [""]
-    return ["none"] if name in WORKERS else asked
+    return asked
 
 
 def line(name, confidence, folder, options):

@@ -175,13 +175,18 @@ class ConfidentSearch:
         self._tries_mergers = self._has_few or not all(each.is_exact for each in budgets)
 
     def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
-        """Return the best attempt; starts : first channels, unused for a loss of labels."""
+        """Return the best attempt; starts : designs for ever smaller budgets.
+
+        With few symbols they are unused for a loss of labels.
+        """
         z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
         beta = z / self._root_n
-        if self._loss is not None:  # a label belongs to the stratum of the symbol it is best for
+        designs = list(starts)
+        if self._loss is not None and (self._has_few or not designs):
+            # A label belongs to the stratum of the symbol it is best for.
             best = self._calibrated(self._loss.T, self._strata[self._loss.argmin(axis=0)], beta)
         else:
-            best = self._from_starts(list(starts), beta)
+            best = self._from_starts(designs, beta)
         return None if best is None else self._improved(best)
 
     def again(self, attempt: Attempt) -> Attempt | None:
@@ -405,7 +410,9 @@ class ConfidentSearch:
     def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few:
-            return self._from_start(starts[-1] if starts else None, beta)
+            # Designs for smaller budgets have fewer outputs; labels that they lack are lost.
+            place = -1 if self._loss is None else len(starts) // 2
+            return self._from_start(starts[place] if starts else None, beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):

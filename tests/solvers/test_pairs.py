@@ -70,7 +70,9 @@ def best_on_grid(joint, epsilon, measure, utility, n_steps):
 
 
 class TestAgainstGrids:
-    @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: getattr(measure, "name", measure))
+    @pytest.mark.parametrize(
+        "measure", MEASURES, ids=lambda measure: getattr(measure, "name", measure)
+    )
     @pytest.mark.parametrize(("n_x", "kind"), [(4, "plain"), (6, "zeros"), (12, "rare")])
     def test_the_optimum_is_that_of_a_fine_grid(self, measure, n_x, kind):
         joint = two_groups(n_x, n_x, kind)
