@@ -193,7 +193,7 @@ _CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
 # with the smallest loss for each symbol, then a few per round, if they save this much per row.
 _MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 4, 1e-4, 1e-6
 # If budgets are linear rows, the multipliers of one program tell most pairs of the next one.
-_ROUNDS_OF_PAIRS, _LATER_ROUNDS = 3, 1
+_ROUNDS_OF_PAIRS, _LATER_ROUNDS, _NEW_IF_CURVED = 3, 1, 3
 
 # Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
@@ -260,7 +260,8 @@ class ConeProgram:
         self._pairs = np.zeros_like(allowed)
         self._problem: _Problem | None = None
         # The last program and its answer, whose multipliers tell which pairs the next one needs.
-        self._last: tuple[_Problem, clarabel.DefaultSolution] | None = None
+        self._last: _Answered | None = None
+        self._is_linear = all(budget.is_exact for budget in budgets)
 
     def solve(self, loss: FloatArray, betas: FloatArray) -> FloatArray | None:
         """Return the channel, or None if there is none.
@@ -272,8 +273,7 @@ class ConeProgram:
             rows, columns = (np.arange(n) for n in loss.shape)
             place = np.add.outer(rows * _GOLDEN, columns * _GOLDEN**2)
             loss = loss + _TIE * np.ptp(loss) * (place % 1)
-        is_known = self._last is not None and all(budget.is_exact for budget in self._budgets)
-        n_rounds = _LATER_ROUNDS if is_known else _ROUNDS_OF_PAIRS
+        n_rounds = _ROUNDS_OF_PAIRS if self._last is None else _LATER_ROUNDS
         self._set_pairs(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
             found = self._run(loss, betas, adds_pairs=i < n_rounds)
@@ -297,13 +297,16 @@ class ConeProgram:
             pairs[same, np.where(mask, self._p_x[same] @ loss[same], np.inf).argmin()] = True
         # Every output needs a symbol that leads to it.
         pairs[masked.argmin(axis=0), np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
-        return self._with_cheaper(pairs & self._allowed, loss, 2 * _NEW)
+        pairs &= self._allowed
+        return (
+            pairs if self._last is None else self._with_cheaper(self._last, pairs, loss, 2 * _NEW)
+        )
 
-    def _with_cheaper(self, pairs: BoolArray, loss: FloatArray, most: int) -> BoolArray:
-        """Return pairs and, for each symbol, others that the last multipliers call cheaper."""
-        if self._last is None:
-            return pairs
-        problem, answer = self._last
+    def _with_cheaper(
+        self, answered: _Answered, pairs: BoolArray, loss: FloatArray, most: int
+    ) -> BoolArray:
+        """Return pairs and, for each symbol, others that are cheaper by the multipliers."""
+        problem, answer = answered
         saved = -problem.reduced_costs(self._p_x[:, None] * loss, answer)
         saved[pairs | ~self._allowed] = 0.0
         new = _smallest_of_rows(-saved, most) & (saved > _CHEAPER * self._p_x[:, None])
@@ -337,11 +340,13 @@ class ConeProgram:
         answer = problem.solve(self._p_x[:, None] * loss, betas)
         if answer is None:
             return None
-        self._last = problem, answer
+        # With curved budgets the multipliers are no guide to the next program.
+        self._last = (problem, answer) if self._is_linear else None
         if not adds_pairs or self._pairs.sum() == self._allowed.sum():
             return problem.channel(answer), False
         before = self._pairs
-        self._set_pairs(self._with_cheaper(before, loss, _NEW))
+        n_new = _NEW if self._is_linear else _NEW_IF_CURVED
+        self._set_pairs(self._with_cheaper((problem, answer), before, loss, n_new))
         return problem.channel(answer), self._pairs is not before
 
 
@@ -529,5 +534,6 @@ def _alpha_lift(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
     rows.powers += [power] * len(u)
 
 
+_Answered: TypeAlias = tuple[_Problem, clarabel.DefaultSolution]
 _AddRows: TypeAlias = Callable[[_Rows, RobustBudget, _Variables], None]
 _CONES: dict[type[Measure], _AddRows] = {KL: _kl, Chi2: _chi2, AlphaLift: _alpha_lift}
