@@ -199,6 +199,7 @@ _ROUNDS_OF_PAIRS, _LATER_ROUNDS, _NEW_IF_CURVED = 3, 1, 3
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
 
 _STATUS = clarabel.SolverStatus
+# What is not quite solved is of use too: limits of the channel are judged in any case.
 _USABLE = {_STATUS.Solved, _STATUS.AlmostSolved, _STATUS.InsufficientProgress}
 _USABLE |= {_STATUS.MaxIterations}
 
@@ -298,9 +299,9 @@ class ConeProgram:
         # Every output needs a symbol that leads to it.
         pairs[masked.argmin(axis=0), np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
         pairs &= self._allowed
-        return (
-            pairs if self._last is None else self._with_cheaper(self._last, pairs, loss, 2 * _NEW)
-        )
+        if self._last is None:
+            return pairs
+        return self._with_cheaper(self._last, pairs, loss, 2 * _NEW)
 
     def _with_cheaper(
         self, answered: _Answered, pairs: BoolArray, loss: FloatArray, most: int

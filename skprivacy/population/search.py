@@ -83,8 +83,9 @@ def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tu
 _GRID, _COARSE_GRID = 200, 50
 
 # A channel is calibrated when its limit is this close to the budget. After this many programs, or
-# if the ratio of betas is this small, the best two channels are mixed, in this many steps.
-_CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.025, 6
+# if the ratio of betas is this small, the best two channels are mixed, in this many steps. A
+# channel that is a little over the budgets is mixed with that for a beta larger by _LARGER_BETA.
+_CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _LARGER_BETA, _MIXTURES = 0.9995, 8, 1.025, 1.02, 6
 _SAME = 1e-7
 
 # With many symbols the margins that limits ask for are about this share of the first guess.
@@ -198,7 +199,8 @@ class ConfidentSearch:
             return replace(attempt, use=use)
         self._first_steps = self._later_steps
         known = _Trial(attempt.beta, use.limit, attempt.channel)
-        return self._attempt_from(attempt.channel, 1.02 * attempt.beta, attempt.shape, known)
+        beta = _LARGER_BETA * attempt.beta
+        return self._attempt_from(attempt.channel, beta, attempt.shape, known)
 
     # Programs -----------------------------------------------------------------------------------
 
