@@ -109,17 +109,22 @@ def _leaked_by(funnel, joint, values):
     return leaked(channel[symbols], joint)  # the last row, -1, is for values without rows
 
 
-def of_cells(rng, n):
-    """Design for cells of 180 combinations of four columns, learned from the same rows."""
+def of_cells(rng, n, cells, is_rough=False):
+    """Design for cells of 180 combinations of four columns, learned from the same rows.
+
+    is_rough : the truth is not logistic in half of the tables; it is in all others.
+    """
     every = itertools.product(range(3), range(4), range(3), range(5))
     values = pd.DataFrame(every, columns=[*"abcd"])
     p_x = rng.dirichlet(np.full(len(values), 2.0))
     scaled = (values / values.max() - 0.5).to_numpy()
-    p_s, p_v = (expit(scaled @ rng.normal(scale=1.5, size=4)) for _ in range(2))
+    scores = np.array([scaled @ rng.normal(scale=1.5, size=4) for _ in range(2)])
+    if is_rough and rng.random() < 0.5:
+        scores += rng.normal(size=(2, len(values)))
+    p_s, p_v = expit(scores)
     joint = np.array([p_x * (1 - p_s), p_x * p_s])
     x = rng.choice(len(values), n, p=p_x)
     frame = values.iloc[x].reset_index(drop=True).assign(s=rng.random(n) < p_s[x])
-    cells = ScoreCells(LogisticRegression(), max_cells=16)
     funnel = PrivacyFunnelTransformer(
         0.02, sensitive="s", utility="target", alphabet=cells, confidence=CONFIDENCE
     )
@@ -163,7 +168,9 @@ CELLS = {
         of_table, draw=RARE, n=10_000, epsilon=0.8, measure="max_lift"
     ),
     "own value": partial(of_table, draw=with_own_value, n=3000),
-    "ScoreCells": partial(of_cells, n=2000),
+    "ScoreCells": partial(of_cells, n=2000, cells=ScoreCells(LogisticRegression(), max_cells=16)),
+    "ScoreCells chosen, 500": partial(of_cells, n=500, cells=ScoreCells(), is_rough=True),
+    "ScoreCells chosen, 2,000": partial(of_cells, n=2000, cells=ScoreCells(), is_rough=True),
     "two secrets": partial(of_secrets, n=2000),
     "weights by group": partial(of_weights, n=3000, by_group=True),
     "weights by chance": partial(of_weights, n=3000, by_group=False),

@@ -30,13 +30,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models wait for each othe
 
 import numpy as np
 import pandas as pd
-from released_rows import features
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from released_rows import scores
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from trade_off_methods import METHODS, DidNotRunError, Options
 from trade_off_tables import (
     adult,
@@ -62,22 +57,6 @@ OURS = ("cells, symbol", "cells, label")
 COLUMNS = {"auc": "AUC", "accuracy": "acc.", "raw auc": "raw AUC", "raw accuracy": "raw acc.",
            "attacker": "attacker", "balanced": "bal.acc.", "certified": "distance",
            "other": "by other"}  # fmt: skip
-
-
-def scores(train, test, y):
-    """Yield P(y = 1) for test rows, by gradient boosting and by logistic regression."""
-    train, test = train.reset_index(drop=True), test.reset_index(drop=True)
-    boosting = HistGradientBoostingClassifier(
-        max_iter=60, categorical_features="from_dtype", random_state=0
-    )
-    one, other = features(train, test, y)
-    yield boosting.fit(one, y).predict_proba(other)[:, 1]
-    encoder = make_column_transformer(
-        (StandardScaler(), make_column_selector(dtype_include="number")),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-    )
-    regression = make_pipeline(encoder, LogisticRegression(max_iter=300)).fit(train, y)
-    yield regression.predict_proba(test)[:, 1]
 
 
 def by_place(release, y):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from fair_tree import FairTree, fare_certificate
+from plain_scores import releases
 from released_rows import most_telling
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -154,6 +155,16 @@ def cells(split, options):
         yield "cells, parity", f"distance {epsilon:g}", release
 
 
+def plain_scores(split, options):
+    """Yield plain scores made of the models of the cells, in levels, without noise or promise."""
+    funnel = PrivacyFunnelTransformer(0.01, utility="target", alphabet=ScoreCells())
+    funnel.fit(split.fit.X, split.fit.v, sensitive_features=split.fit.s)
+    tables, settings = [part.X for part in parts_of(split)], ((0.0, 0.6, 0.9), (2, 6, 20))
+    for name, setting, levels in releases(funnel, tables, *settings):
+        released = [pd.DataFrame({"level": each.astype(str)}) for each in levels]
+        yield name, setting, Release(*released)
+
+
 def fair_trees(split, options):
     """Yield leaves of a fair tree; it grows on one half of the rows to fit, as FARE's does."""
     half = len(split.fit.s) // 2
@@ -294,5 +305,5 @@ def run_elsewhere(python, script, *arguments):
         raise DidNotRunError(f"{script}: {run.stderr.strip().splitlines()[-1]}")
 
 
-METHODS = (raw, dropped, apart, values, cells, fair_trees, correlation_remover, prototypes, aif360,
-           synthesizer)  # fmt: skip
+METHODS = (raw, dropped, apart, values, cells, plain_scores, fair_trees, correlation_remover,
+           prototypes, aif360, synthesizer)  # fmt: skip

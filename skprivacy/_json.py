@@ -18,7 +18,7 @@ import pandas as pd
 from ._typing import BoolArray, FloatArray, IntArray, Labels
 
 # Increased whenever keys or their meaning change.
-VERSION = 5
+VERSION = 6
 
 # The formats of `isoformat`, and names of time zones. pandas accepts much more: "now", or a file.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)

@@ -18,7 +18,7 @@ from .describing.numbers import limit
 from .describing.verdict import ALLOWS
 from .design import AnyTable, Beside, Designer
 from .exceptions import BesideError
-from .joint import as_given, check_budgets
+from .joint import as_given, as_joint, check_budgets
 from .measures import Measure, get_measure
 from .measures.measure import leakage_unchanged
 from .mechanism import Mechanism
@@ -32,13 +32,25 @@ _UtilityOf: TypeAlias = Callable[[float], float]
 
 # Relative tolerance of budgets, without a confidence and with one: that is a search in a search.
 _RTOL, _ROUGH_RTOL = 1e-4, 0.01
+
+# With a confidence: the accuracy of the budget for the rows alone, a lower end of the search;
+# where between its ends the search starts, on a logarithmic scale; the smallest slope that it
+# assumes; the logarithm of the ratio of budgets that are near; and after how many steps that do
+# not halve the range the next one does.
+_ROUGH_FOR_ROWS, _FIRST_SHARE, _LEAST_RISE, _NEAR, _MOST_SLOW = 1.05, 0.4, 1.0, 0.15, 3
 _ATOL = 1e-12
+
+# Up to this many pairs (s, x) designs for the rows alone are always quick.
+_FEW_PAIRS = 100
 
 # Numbers of rows: the first and the largest to be tried; the factor that is close enough.
 _FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
 
 # Factor between two arguments that are tried until one is below and one above.
 _FAR = 4.0
+
+# Margins above the leakage of columns beside: for rounding, and for limits, which are random.
+_ROUNDING, _LIMIT_MARGIN = 1e-12, 0.05
 
 # A budget that exceeds a leakage by this much certainly allows it.
 _ALLOWING_RTOL, _ALLOWING_ATOL = 1e-12, 1e-15
@@ -107,6 +119,46 @@ def epsilon_for_shift(
     return smallest
 
 
+def epsilon_beside(
+    counts: npt.ArrayLike,
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    confidence: float | None = None,
+) -> float:
+    """Return the smallest budget that allows publishing columns unchanged beside a release.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_s, n_z)
+        The number of rows with each group of S and each value of the published columns.
+    measure, scope : default="kl", "per_output"
+        As in `design_mechanism`.
+    confidence : float, default=None
+        How often the budget is to hold for the population the rows were drawn from. None: it is to
+        hold for these rows.
+
+    Returns
+    -------
+    float
+        What the columns leak alone, rounded up a little; with a confidence, 5% more than the limit
+        of that, which is random.
+
+    Examples
+    --------
+    >>> from skprivacy.budgets import epsilon_beside
+    >>> counts = [[30, 20], [20, 30]]
+    >>> round(epsilon_beside(counts), 4), round(epsilon_beside(counts, confidence=0.95), 3)
+    (0.0201, 0.082)
+    """
+    owner = "epsilon_beside"
+    measure, table = get_measure(measure, owner), as_joint(counts, owner)
+    if confidence is None:
+        return (1 + _ROUNDING) * leakage_unchanged(scope, measure, table.p_sx)
+    sure = check_confidence(owner, confidence)
+    rows: FloatArray = np.asarray(counts, dtype=float)
+    return (1 + _LIMIT_MARGIN) * limit_unchanged(rows, measure, scope, sure)
+
+
 def factor_for(shift: float) -> float:
     """Return the factor of the best verdict that allows a shift, or of the last verdict."""
     factors = [factor for points, factor in ALLOWS.values() if shift <= points]
@@ -159,7 +211,8 @@ def mechanism_for_utility(
     -------
     Mechanism
         Its `epsilon` is the smallest budget that allows the utility, to within a share of 1e-4
-        and the tolerance of the solver; with a confidence, to within a share of 0.01.
+        and the tolerance of the solver; with a confidence, to within a share of 0.01, as far as
+        designs for budgets around it tell.
 
     Examples
     --------
@@ -177,7 +230,8 @@ def mechanism_for_utility(
     task = DesignTask.checked(owner, p_sx, [0.0], *asked)
     everything = _allowing(task, scale, {n: joint.p_sx for n, joint in task.secrets.items()})
     check_inverse(task.measure, [everything * each for each in scale.values()], owner)
-    design = _by_factor(Designer(task, owner, solver, solver_options), scale)
+    asked_of_solver = owner, solver, solver_options
+    design = _by_factor(Designer(task, *asked_of_solver), scale)
     below, above = design(_allowing_nothing(task, scale)), design(everything)
     if above.utility < needed - UTILITY_ROUNDING:
         relax, more = "relax the measure", Setting("max_outputs", max_outputs)
@@ -194,8 +248,12 @@ def mechanism_for_utility(
         below, above = _finite(design, below, above, needed)
     if above.factor == np.inf:
         return above.mechanism
-    search = _search if confidence is None else _rough_search
-    return search(design, below, above, needed).mechanism
+    if confidence is None:
+        return _search(design, below, above, needed).mechanism
+    if not _rows_are_quick(task):
+        return _rough_search(design, below, above, needed).mechanism
+    for_rows = Designer(replace(task, confidence=None, n_samples=None), *asked_of_solver)
+    return _search_from_rows(design, _by_factor(for_rows, scale), below, above, needed).mechanism
 
 
 def _checked_proportions(
@@ -393,6 +451,13 @@ def _finite(
     return below, above
 
 
+def _rows_are_quick(task: DesignTask) -> bool:
+    """Return whether designs for the rows alone take a small part of those with a confidence."""
+    groups = sum(len(joint.p_sx) - 1 for joint in task.secrets.values()) + 1
+    is_loss = task.utility.as_loss(len(task.p_x)) is not None
+    return is_loss or groups == 2 or groups * len(task.p_x) <= _FEW_PAIRS
+
+
 def _rough_search(design: _Design, below: _Scaled, above: _Scaled, needed: float) -> _Scaled:
     """Return the result of `_search` roughly, from a few designs."""
     designs = {above.factor: above}
@@ -406,6 +471,64 @@ def _rough_search(design: _Design, below: _Scaled, above: _Scaled, needed: float
     while (found := (tried, utility_of(tried)))[1] >= needed - UTILITY_ROUNDING and tried > _ATOL:
         high, tried = found, max(tried / _FAR, least)
     return designs[_smallest(utility_of, needed, found, high, 1 + _ROUGH_RTOL)]
+
+
+def _search_from_rows(
+    design: _Design, for_rows: _Design, below: _Scaled, above: _Scaled, needed: float
+) -> _Scaled:
+    """Return the result of `_search` roughly, from a few designs with a confidence.
+
+    for_rows : designs without a confidence, which take a small part of the time. They keep at
+    least as much, so the budget that they need is a lower end. And the logarithm of the budget is
+    about linear in that of the budget with which they keep the same utility.
+    """
+    least, utilities = _needed_for_rows(for_rows, below, above, needed)
+    arguments = sorted(utilities)
+    kept = np.maximum.accumulate([utilities[x] for x in arguments])
+
+    def as_for_rows(utility: float) -> float:
+        return float(np.interp(utility, kept, np.log(arguments)))
+
+    # Pairs of logarithms: a budget, and the one that keeps as much of the rows alone.
+    aim, step = as_for_rows(needed), np.log1p(_ROUGH_RTOL)
+    low, high = None, (np.log(above.factor), as_for_rows(above.utility))
+    best, end = above, np.log(least)
+    tried, guess, n_slow = end + _FIRST_SHARE * (high[0] - end), -np.inf, 0
+    # Where designs on both sides are near, a line between them tells where the answer is.
+    while (width := high[0] - end) > step and high[0] - guess > step:
+        # Not closer to an end than the step that ends the search if the answer is in between.
+        tried = float(np.clip(tried, end + 0.9 * step, high[0] - 0.9 * step))
+        made = design(float(np.exp(tried)))
+        found = tried, as_for_rows(made.utility)
+        if made.utility >= needed - UTILITY_ROUNDING:
+            other, best, high = low or high, made, found
+        else:
+            other, low, end = high, found, tried
+        rise = max((found[1] - other[1]) / (found[0] - other[0]), _LEAST_RISE)
+        answer = found[0] + (aim - found[1]) / rise
+        n_slow = n_slow + 1 if high[0] - end > width / 2 else 0
+        tried = answer + 0.5 * step if n_slow < _MOST_SLOW else (end + high[0]) / 2
+        if low is not None and high[0] - end < _NEAR:
+            guess = answer
+    return best
+
+
+def _needed_for_rows(
+    design: _Design, below: _Scaled, above: _Scaled, needed: float
+) -> tuple[float, dict[float, float]]:
+    """Return about the budget that rows alone need, and the utilities of budgets around it."""
+    factor, utilities = above.factor, {above.factor: above.utility}
+    while utilities[factor] >= needed - UTILITY_ROUNDING and factor > max(below.factor, _ATOL):
+        factor = max(factor / _FAR, below.factor)
+        utilities[factor] = design(factor).utility
+
+    def utility_of(factor: float) -> float:
+        return design(factor).utility
+
+    if utilities[factor] < needed - UTILITY_ROUNDING:
+        smallest_on_curve(utility_of, needed, utilities, _ROUGH_FOR_ROWS)
+        factor = _around(utilities, needed)[0]
+    return factor, utilities
 
 
 def _search(design: _Design, below: _Scaled, above: _Scaled, needed: float) -> _Scaled:

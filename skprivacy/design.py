@@ -21,6 +21,7 @@ from .joint import check_budgets
 from .measures import Measure
 from .mechanism import Channel, Guarantee, Leakage, Mechanism
 from .population.confident_design import ConfidentDesign
+from .population.search import Attempt
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.sample_design import SampleDesign
 from .utilities import BOUND_TOLERANCE, Utility
@@ -257,14 +258,15 @@ def design_task(
     owner: str,
     solver: str | Solver,
     solver_options: dict[str, Any] | None,
+    tol: float | None = None,
     **finishing: Any,
 ) -> Mechanism:
     """Return the mechanism of a task, with a warning if there are too few rows to keep anything.
 
-    finishing : as in `judge_and_repair`.
+    tol : as in `get_solver`; finishing : as in `judge_and_repair`.
     """
     doing("designing a mechanism")
-    mechanism = Designer(task, owner, solver, solver_options, **finishing)(budgets)
+    mechanism = Designer(task, owner, solver, solver_options, tol, **finishing)(budgets)
     is_empty = mechanism.normalized_utility < _HARDLY_ANY and min(budgets.values()) > 0
     if task.confidence is not None and is_empty:
         for_rows = replace(task, confidence=None, n_samples=None)
@@ -308,6 +310,12 @@ def privacy_utility_path(
     list of Mechanism
         One per epsilon, in the order given. A larger budget never has less utility; for several
         secrets, if all their budgets are larger.
+
+    Notes
+    -----
+    With a confidence, the search for each budget also starts from what it found for the next
+    smaller one. Every mechanism keeps its own budget, whatever the others are, but may differ from
+    that of `design_mechanism`, which a transformer has: this one depends on nothing else.
 
     Examples
     --------
@@ -373,7 +381,7 @@ def mechanism_path(
 class Designer:
     """Designs mechanisms for a task, for one budget after another.
 
-    finishing : as in `judge_and_repair`.
+    tol : as in `get_solver`; finishing : as in `judge_and_repair`.
     """
 
     def __init__(
@@ -382,34 +390,46 @@ class Designer:
         owner: str,
         solver: str | Solver,
         solver_options: dict[str, Any] | None,
+        tol: float | None = None,
         **finishing: Any,
     ) -> None:
         self._task, self._finishing = task, finishing
         # A solver chosen by the user is kept with a confidence too, with smaller budgets.
         self._is_automatic = isinstance(solver, str) and solver == "auto"
         self._for_sample = lambda: SampleDesign(
-            task, lambda plain: get_solver(solver, solver_options, owner, plain)
+            task, lambda plain: get_solver(solver, solver_options, owner, plain, tol)
         )
         self._shared = self._for_sample()
 
     def __call__(self, budgets: Budgets) -> Mechanism:
         if self._task.confidence is None:
             return self._judged(self._shared.solve(budgets), budgets)
-        # Nothing is shared between budgets: the search starts from the results of solvers, and a
-        # design must not depend on the budgets before it.
+        return self._confident(self._search(budgets), budgets)
+
+    def _search(self, budgets: Budgets, **near: Any) -> ConfidentDesign:
+        # Solvers share nothing between budgets: a design must not depend on those before it.
         for_sample = self._for_sample().solve
-        search = ConfidentDesign(self._task, budgets, for_sample, self._is_automatic)
+        return ConfidentDesign(self._task, budgets, for_sample, self._is_automatic, **near)
+
+    def _confident(self, search: ConfidentDesign, budgets: Budgets) -> Mechanism:
         solution = search.solve()
         if self._is_automatic:
             solution = replace(solution, solver="confident")
         return self._judged(solution, budgets, cautious=search.cautious)
 
     def path(self, increasing: Sequence[Budgets]) -> Iterator[Mechanism]:
-        """Yield a mechanism for each of several budgets, in increasing order."""
-        if self._task.confidence is not None:
-            yield from map(self, increasing)
+        """Yield a mechanism for each of several budgets, in increasing order.
+
+        With a confidence, each search starts from what it found for the budget before.
+        """
+        if self._task.confidence is None:
+            yield from map(self._judged, self._shared.path(increasing), increasing)
             return
-        yield from map(self._judged, self._shared.path(increasing), increasing)
+        near: Mapping[bool, Attempt] = {}
+        for budgets in increasing:
+            search = self._search(budgets, near=near)
+            yield self._confident(search, budgets)
+            near = search.attempts
 
     def _judged(self, solution: Solution, budgets: Budgets, **options: Any) -> Mechanism:
         return judge_and_repair(self._task, solution, budgets, **self._finishing, **options)

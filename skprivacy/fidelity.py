@@ -426,8 +426,11 @@ class Fidelity:
         Share of the utility that is kept of X before it was cut and pooled: negative if a constant
         would be closer. NaN if unknown.
     of_cells : bool
-        Whether symbols are cells: every column of a row is then drawn separately, and there are no
-        swaps to list, nor values that are never released.
+        Whether symbols are cells: rows are then made up, and there are no swaps to list, nor
+        values that are never released.
+    is_joint : bool
+        Whether the columns of made-up rows are drawn together. Figures of columns are then those
+        of rows in the shown cells.
     never_released : DataFrame
         Values, or bins, of some rows with which no row is released, the most frequent ones first:
         `column`, `value`, `rows` (the share of all rows with it), and `is_rare`, whether fewer
@@ -460,6 +463,7 @@ class Fidelity:
     raw_columns: pd.DataFrame | None = None
     raw_utility: float = np.nan
     of_cells: bool = False
+    is_joint: bool = False
     never_released: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __repr__(self) -> str:
@@ -471,17 +475,21 @@ class Fidelity:
 class NamedChannel:
     """A channel whose outputs are read as symbols of X.
 
-    channel : P(Y|X); p_x : P(X); names : the symbol for each output; labels : of the symbols.
+    channel : P(Y|X); p_x : P(X); names : the symbol for each output; labels : of the symbols;
+    shown_given_y : P(symbol | Y), if an output is not always read as the same one.
     """
 
     channel: FloatArray
     p_x: FloatArray
     names: IntArray
     labels: Labels
+    shown_given_y: FloatArray | None = None
 
     @property
     def p_symbol(self) -> FloatArray:
         """P(released symbol | symbol), of shape (n_x, n_x)."""
+        if self.shown_given_y is not None:
+            return self.channel @ self.shown_given_y
         released = np.zeros((len(self.p_x), len(self.p_x)))
         np.add.at(released.T, self.names, self.channel.T)
         return released
@@ -551,6 +559,7 @@ def fidelity_of_columns(
     gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
     whole = _fidelity(named, unchanged, names, columns, gone)
     whole = replace(whole, raw_utility=raw_utility, of_cells=alphabet.of_cells)
+    whole = replace(whole, is_joint=named.shown_given_y is not None)
     if raw is not None and any(raw):
         pairs = zip(raw, columns, strict=True)
         raw_columns = _figures(named, names, [before or after for before, after in pairs])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -177,8 +177,8 @@ class Training:
     alphabet : of S; names : of its columns; counts : of pairs (s, x), weighted and before
     smoothing; n_rows : of the data; effective_rows : the effective sample size; raw : figures
     about X before it was cut and pooled, None if it was not; with_target : counts of (s, v, x),
-    weighted, if there is a target V; of_index : leakage of levels of the index, as `leaking` of
-    `Fitted`.
+    weighted, if there is a target V; target : the names of its columns; of_index : leakage of
+    levels of the index, as `leaking` of `Fitted`.
     """
 
     alphabet: Alphabet
@@ -189,6 +189,7 @@ class Training:
     effective_rows: int
     raw: RawX | None = None
     with_target: FloatArray | None = None
+    target: tuple[str, ...] = ()
     of_index: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -198,6 +199,45 @@ class Posterior:
 
     labels: Labels
     given_y: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTarget:
+    """A target that is released with the rows.
+
+    alphabet : its values; types : of its columns; given_y : P(V|y), a row for each y.
+    """
+
+    alphabet: ValueAlphabet
+    types: tuple[ColumnType, ...]
+    given_y: FloatArray
+
+    @cached_property
+    def common(self) -> FloatArray:
+        """P(V|y) without values that fewer than five people have."""
+        columns = zip(self.alphabet.columns, self._positions.T, strict=True)
+        is_rare = np.any([column.is_rare[of] for column, of in columns], axis=0)
+        found = np.where(is_rare, 0.0, self.given_y)
+        found[found.sum(axis=1) == 0] = np.arange(found.shape[1]) == self._weights.argmax()
+        return found / found.sum(axis=1, keepdims=True)
+
+    @property
+    def _weights(self) -> FloatArray:
+        alphabet = self.alphabet
+        return np.bincount(alphabet.symbols[alphabet.member_of], alphabet.weights).astype(float)
+
+    @property
+    def _positions(self) -> IntArray:
+        """The position of the value in each column (columns), for each value of V (rows)."""
+        alphabet = self.alphabet
+        found = np.empty((alphabet.n_symbols, len(alphabet.columns)), dtype=int)
+        found[alphabet.symbols[alphabet.member_of]] = alphabet.members
+        return found
+
+    def decode(self, symbols: IntArray) -> list[tuple[list[Any], IntArray]]:
+        """Return, for each column, a list of values and an index into it for each row."""
+        columns = zip(self.alphabet.columns, self._positions.T, strict=True)
+        return [(list(column.in_pool), of[symbols]) for column, of in columns]
 
 
 # Minimum number of joints drawn for limits, as in `population_leakage`.
@@ -211,7 +251,8 @@ class Fitted:
     roles : of the columns; types : of its `typed_positions` in a release; alphabet : of X;
     mechanism : with named outputs; leaking : leakage of columns that are passed through and
     exceed the budget, NaN if it cannot be judged; of_target : P(V|y) if symbols are cells that
-    keep a target V; training : None if it was loaded.
+    keep a target V; shown_given_y : P(shown symbol | y) of made-up rows, None if each output is
+    shown as the symbol of its name; target : if it is released; training : None if it was loaded.
     """
 
     roles: ColumnRoles
@@ -220,6 +261,8 @@ class Fitted:
     mechanism: Mechanism
     leaking: Mapping[Any, float]
     of_target: Posterior | None = None
+    shown_given_y: FloatArray | None = None
+    target: ReleasedTarget | None = None
     training: Training | None = None
 
     @property
@@ -263,7 +306,7 @@ class Fitted:
     @property
     def named_channel(self) -> NamedChannel:
         """The channel, with the symbol of X that each output is released as."""
-        return named_channel(self.mechanism)
+        return replace(named_channel(self.mechanism), shown_given_y=self.shown_given_y)
 
     @property
     def fidelity(self) -> Fidelity:
@@ -276,6 +319,23 @@ class Fitted:
             [type_.is_ordered for type_ in self.types[: len(self.x_names)]],
             *((raw.columns, raw.utility) if raw is not None else ()),
         )
+
+    @property
+    def swaps(self) -> dict[Any, pd.DataFrame]:
+        """For each column, the share of all rows with each value that are released as each value.
+
+        Rows and columns are the values, or the bins, of the column; numbers in a pool that are
+        shown as another value than that of their bin are in the column "others".
+        """
+        named, found = self.named_channel, {}
+        released = named.p_x[:, None] * named.p_symbol
+        for position, name in enumerate(self.x_names):
+            column, table = self.alphabet.columns[position], self.alphabet.tables()[position]
+            shares = table / np.maximum(table.sum(axis=0), np.finfo(float).tiny)
+            joint = shares @ released @ self.alphabet.shown_shares(position)
+            labels = ["missing" if label is None else str(label) for label in column.labels]
+            found[name] = pd.DataFrame(joint, labels, [*labels, "others"])
+        return found
 
     @cached_property
     def _before_smoothing(self) -> dict[Any, Guarantee]:
@@ -311,6 +371,7 @@ class Fitted:
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
+            left_out=() if self.training is None or self.target else self.training.target,
             leaking={str(name): leakage for name, leakage in self.leaking.items()}
             | dict({} if self.training is None else self.training.of_index),
         )

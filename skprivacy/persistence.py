@@ -6,6 +6,8 @@ import datetime
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,26 +17,33 @@ from sklearn.base import BaseEstimator
 from ._json import Place, encode_label, is_zone, label_key, read_document, write_document
 from ._typing import BoolArray, FloatArray, IntArray
 from .cells import CellAlphabet
+from .cells.additive import AdditiveModel
 from .cells.cells import N_FOLDS, CellColumn, Partition
+from .cells.lines import PARTS, CellLine
 from .cells.models import check_model, read_models, write_models
-from .cells.scores import PARTS, ScorePartition, Scorer, model_frame
+from .cells.scores import ScoredRows, ScorePartition, Scorer
 from .cells.trees import LEAF, CellTree, TreePartition
 from .codes import UNKNOWN
 from .encoding import Alphabet, PairedAlphabet, ValueAlphabet
 from .encoding.columns import ColumnAlphabet
-from .fitted import Fitted, Posterior
+from .encoding.rows import ColumnTree, Leaves, RowModel
+from .fitted import Fitted, Posterior, ReleasedTarget
 from .measures import Measure
 from .mechanism import Mechanism, make_mechanism
 from .releasing.output_names import check_names_out, names_out
+from .releasing.release import MADE_UP
 from .tables.table import FAMILIES, LIBRARIES, UNITS, ColumnRoles, ColumnType, is_name
 from .utilities import Utility
 
-ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")
+ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights", "people")
 
 _COLUMN_KEYS = (
     "values", "labels", "symbols", "weights", "in_pool", "is_rare", "edges", "bounds",
     "has_missing",
 )  # fmt: skip
+
+# Probabilities in a file add up to 1 within this.
+_CLOSE = 1e-9
 
 # Weights up to this size have a finite sum.
 HEAVIEST = 1e300
@@ -42,8 +51,9 @@ HEAVIEST = 1e300
 
 def alphabet_content(alphabet: ValueAlphabet) -> dict[str, Any]:
     """Return an alphabet as JSON values."""
-    columns, *arrays = ALPHABET_KEYS
+    columns, *arrays, people = ALPHABET_KEYS
     listed = {name: getattr(alphabet, name).tolist() for name in arrays}
+    listed[people] = None if alphabet.people is None else alphabet.people.tolist()
     return {columns: [write_column(column) for column in alphabet.columns], **listed}
 
 
@@ -71,7 +81,9 @@ def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
     fits = np.stack(parts, axis=1) == combinations[member_of]
     part["members"].require(fits, "a value in the combination that member_of names")
     weights = part["weights"].numbers(len(member_of), low=0, high=HEAVIEST)
-    return ValueAlphabet(columns, combinations, symbols, members, member_of, weights)
+    n_members = len(member_of)
+    people = part["people"].optional(lambda p: p.numbers(n_members, low=1, high=HEAVIEST))
+    return ValueAlphabet(columns, combinations, symbols, members, member_of, weights, people)
 
 
 def _read_codes(place: Place, n: int | None = None) -> IntArray:
@@ -228,33 +240,189 @@ def _check_exact(part: dict[str, Place], beside: ValueAlphabet) -> None:
 # Limited, because a short file could claim any number.
 _MOST_CLASSES = 10_000
 
-CELL_KEYS = ("columns", "questions", "counted", "scores")
+CELL_KEYS = ("columns", "questions", "counted", "scores", "row_model", "target_columns")
 
 
 def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
     """Return cells as JSON values: their rules, and models if they need some."""
     partition = alphabet.partition
     assert isinstance(partition, TreePartition | ScorePartition)
+    cut, scores = partition.cut, None
+    if isinstance(partition, ScorePartition):
+        scores = _scores_content(partition, alphabet.cell_columns)
     return {
         "columns": [write_column(column) for column in alphabet.columns],
-        "questions": partition.tree.to_lists(),
+        "questions": (cut.bins if isinstance(cut, CellLine) else cut).to_lists(),
         "counted": [[part.tolist() for part in counted] for counted in alphabet.counted],
-        "scores": None
-        if isinstance(partition, TreePartition)
-        else _scores_content(partition, alphabet.cell_columns),
+        "scores": scores,
+        "row_model": None if alphabet.row_model is None else _rows_content(alphabet.row_model),
+        "target_columns": [write_column(column) for column in alphabet.target_columns],
     }
 
 
+# The arrays of `ColumnTree` that are its questions, and those of its `Leaves`.
+_QUESTIONS, _LEAVES = ("orders", "limits", "left", "right"), ("starts", "codes", "weights")
+
+
+def _rows_content(model: RowModel) -> dict[str, Any]:
+    """Return how rows are made up as JSON values: questions of trees and counts of leaves."""
+    trees = [
+        {
+            "column": tree.column,
+            "questions": np.column_stack([getattr(tree, key) for key in _QUESTIONS]).tolist(),
+            **{key: getattr(tree.leaves, key).tolist() for key in _LEAVES},
+            "within": list(tree.within),
+            "combinations": None if tree.combinations is None else tree.combinations.tolist(),
+            "segments": None if tree.segments is None else tree.segments.tolist(),
+        }
+        for tree in model.trees
+    ]
+    orders = [[source, ranks.tolist()] for source, ranks in model.orders]
+    derived = [[column, source, codes.tolist()] for column, source, codes in model.derived]
+    return {"orders": orders, "trees": trees, "derived": derived}
+
+
+def _read_rows(place: Place, columns: Sequence[ColumnAlphabet], n_groups: int) -> RowModel:
+    """Return how rows are made up: every column once, from columns that are drawn before it."""
+    part = place.keys("orders", "trees", "derived")
+    sizes = (*(len(column.values) + 1 for column in columns), n_groups)
+    orders = []
+    for item in part["orders"].items():
+        source, ranks = item.items(2)
+        at = source.integer(low=0, high=len(columns))
+        orders.append((at, ranks.integers(sizes[at], low=0, high=sizes[at] - 1)))
+    derived = []
+    for item in part["derived"].items():
+        column, source, codes = item.items(3)
+        pair = (place.integer(low=0, high=len(columns) - 1) for place in (column, source))
+        to, of = pair
+        derived.append((to, of, codes.integers(sizes[of], low=0, high=sizes[to] - 1)))
+    known, trees = [len(columns)], []
+    for item in part["trees"].items(fewest=1):
+        tree = _read_row_tree(item, columns, sizes, orders, known)
+        trees.append(tree)
+        known += [tree.column, *(to for to, of, _ in derived if of == tree.column)]
+    is_once = sorted(known) == list(range(len(columns) + 1))
+    place.require(is_once, "a model that draws every column once")
+    return RowModel(sizes, tuple(orders), tuple(trees), tuple(derived))
+
+
+def _read_row_tree(
+    place: Place,
+    columns: Sequence[ColumnAlphabet],
+    sizes: Sequence[int],
+    orders: Sequence[tuple[int, IntArray]],
+    known: Sequence[int],
+) -> ColumnTree:
+    keys = "column", "questions", *_LEAVES, "within", "combinations", "segments"
+    part = place.keys(*keys)
+    column = part["column"].integer(low=0, high=len(columns) - 1)
+    questions = part["questions"]
+    n = questions.length()
+    highest = max(n, *sizes, len(orders))
+    asked, limits, left, right = questions.integers(n, 4, low=-1, high=highest).T
+    is_leaf = asked == UNKNOWN
+    may_ask = np.append([source in known for source, _ in orders], False)
+    fits = is_leaf | may_ask[np.minimum(asked, len(orders))]
+    questions.require(fits, "a question about a column that is drawn before")
+    _check_shape(questions, is_leaf, left, right)
+    n_leaves, n_starts = int(is_leaf.sum()), part["starts"].length()
+    within = tuple(item.integer(low=0, high=len(columns) - 1) for item in part["within"].items())
+    part["within"].require(set(within) <= {*known}, "columns that are drawn before")
+    rising = (part[key].optional(_read_rising) for key in ("combinations", "segments"))
+    combinations, segments = rising
+    part["segments"].require((segments is None) == (not within), "null without other columns")
+    part["combinations"].require((combinations is None) == (not within), "null, as segments")
+    n_segments = 0
+    if segments is not None and combinations is not None:
+        n_segments = len(segments)
+        part["segments"].require(segments < (n_leaves + 1) * len(combinations), "of a leaf")
+    part["starts"].require(n_starts == n_leaves + n_segments + 1, "one more than distributions")
+    codes = part["codes"].integers(None, low=0, high=sizes[column] - 1)
+    is_common = np.append(~columns[column].is_rare, True)
+    part["codes"].require(is_common[codes], "a value that at least five people have")
+    starts = part["starts"].integers(n_starts, low=0, high=len(codes))
+    is_rising = np.diff(starts, prepend=-1) > 0
+    is_whole = starts[0] == 0 and starts[-1] == len(codes)
+    part["starts"].require(is_rising & is_whole, "rising from 0 to the number of codes")
+    number = np.repeat(np.arange(n_starts - 1), np.diff(starts)) * sizes[column] + codes
+    part["codes"].require(np.diff(number, prepend=-1) > 0, "in order within a distribution")
+    weights = part["weights"].numbers(len(codes), low=0, high=HEAVIEST)
+    part["weights"].require(weights > 0, "positive")
+    leaves = Leaves(starts, codes, weights)
+    tree = asked, limits, left, right, leaves
+    return ColumnTree(column, *tree, within, combinations, segments)
+
+
+def _read_rising(place: Place) -> IntArray:
+    found = place.integers(None, low=0, high=2**62)
+    place.require(np.diff(found, prepend=-1) > 0, "larger than the previous one")
+    return found
+
+
+def _read_target(place: Place, mechanism: Mechanism, n_columns: int) -> ReleasedTarget:
+    part = place.keys(*ALPHABET_KEYS, "types", "given_y")
+    alphabet = read_alphabet(part)
+    part["columns"].items(n_columns)
+    types = tuple(map(_read_type, part["types"].items(n_columns)))
+    shape = len(mechanism.y_labels), alphabet.n_symbols
+    return ReleasedTarget(alphabet, types, part["given_y"].numbers(*shape, low=0, high=1))
+
+
+def _read_shown(place: Place, mechanism: Mechanism) -> FloatArray:
+    """Return P(shown symbol | y), which keeps to the symbols beside the same published values."""
+    shape = len(mechanism.y_labels), len(mechanism.x_labels)
+    found = place.numbers(*shape, low=0, high=1)
+    place.require(np.abs(found.sum(axis=1) - 1) <= _CLOSE, "probabilities that sum to 1")
+    if (strata := mechanism.strata) is not None:
+        of_output = strata[mechanism.channel.argmax(axis=0)]
+        is_same = of_output[:, None] == strata
+        place.require(is_same | (found == 0), "0 for symbols beside other published values")
+    return found
+
+
+_SCORES_KEYS = ("scorers", "models", "line", "digest", "information")
+
+
 def _scores_content(partition: ScorePartition, columns: Sequence[CellColumn]) -> dict[str, Any]:
-    scorers = partition.target, partition.sensitive
-    models = write_models([list(scorer.models) for scorer in scorers])
+    scorers, cut = (partition.target, partition.sensitive), partition.cut
+    fitted = [
+        next((list(part) for part in of.parts if not _is_additive(part)), []) for of in scorers
+    ]
+    models = write_models(fitted) if any(fitted) else None
     _check_scorers(columns, *scorers)  # as when it is read
+    line = None
+    if isinstance(cut, CellLine):
+        line = {"ends": cut.ends.tolist(), "cells": cut.table.tolist()}
     return {
-        "n_classes": [scorer.n_classes for scorer in scorers],
-        "constants": [list(scorer.constants) for scorer in scorers],
+        "scorers": [_scorer_content(scorer) for scorer in scorers],
         "models": models,
+        "line": line,
         "digest": partition.digest,
         "information": partition.information,
+    }
+
+
+def _is_additive(part: Sequence[Any]) -> bool:
+    return any(isinstance(model, AdditiveModel) for model in part)
+
+
+def _scorer_content(scorer: Scorer) -> dict[str, Any]:
+    additive = [part for part in scorer.parts if _is_additive(part)]
+    return {
+        "directions": scorer.directions.tolist(),
+        "constants": list(scorer.constants),
+        "additive": [_additive_content(model) for model in additive[0]] if additive else None,
+    }
+
+
+def _additive_content(model: AdditiveModel | None) -> dict[str, Any] | None:
+    if model is None:
+        return None
+    return {
+        "classes": model.classes.tolist(),
+        "constant": model.constant.tolist(),
+        "tables": [table.tolist() for table in model.tables],
     }
 
 
@@ -262,48 +430,98 @@ def read_cells(part: dict[str, Place]) -> CellAlphabet:
     """Return cells after checking all of them: wrong ones would release wrong values."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     coded = [CellColumn(column) for column in columns]
-    scorers = part["scores"].optional(lambda place: _read_scorers(place, coded))
-    if scorers is None:
+    scores = part["scores"].optional(lambda place: place.keys(*_SCORES_KEYS))
+    if scores is None:
         tree = _read_tree(part["questions"], [(c.has_order, c.n_codes) for c in coded])
         partition: Partition = TreePartition(tree)
     else:
-        n_scores = sum(scorer.n_classes - 1 for scorer in scorers)
-        tree = _read_tree(part["questions"], [(True, PARTS + 1)] * n_scores)
-        digest = part["scores"]["digest"].text()
-        information = float(part["scores"]["information"].number(low=0))
-        partition = ScorePartition(*scorers, tree, digest, information)
+        target, sensitive = _read_scorers(scores, coded)
+        cut = _read_cut(part["questions"], scores["line"], target, sensitive)
+        information = float(scores["information"].number(low=0))
+        digest = scores["digest"].text()
+        partition = ScorePartition(target, sensitive, cut, digest, information)
     counted = [
-        _read_counted(place, len(column.values), tree.n_cells)
+        _read_counted(place, len(column.values), partition.n_cells)
         for place, column in zip(part["counted"].items(len(columns)), columns, strict=True)
     ]
-    return CellAlphabet(columns, partition, tuple(counted))
+    targets = tuple(map(read_column, part["target_columns"].items()))
+    drawn = (*columns, *targets)
+    row_model = part["row_model"].optional(lambda p: _read_rows(p, drawn, partition.n_cells))
+    return CellAlphabet(columns, partition, tuple(counted), None, row_model, targets)
 
 
-def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, Scorer]:
-    part = place.keys("n_classes", "constants", "models", "digest", "information")
-    n_classes = part["n_classes"].integers(2, low=1, high=_MOST_CLASSES).tolist()
-    constants = part["constants"].integers(2, N_FOLDS, low=0, high=_MOST_CLASSES)
-    fits = constants < np.array(n_classes)[:, None]
-    part["constants"].require(fits, "one of the classes")
-    with part["models"].making():
-        models = read_models(part["models"].text())
-        _check_models(models, n_classes, len(columns))
-        target, sensitive = (
-            Scorer(tuple(of), tuple(given.tolist()), n)
-            for of, given, n in zip(models, constants, n_classes, strict=True)
+def _read_cut(
+    questions: Place, line: Place, target: Scorer, sensitive: Scorer
+) -> CellTree | CellLine:
+    """Return how the scores are divided; the questions are those of the plane, or of bins of S."""
+    n_scores = sensitive.n_scores + (target.n_scores if line.value is None else 0)
+    tree = _read_tree(questions, [(True, PARTS + 1)] * n_scores)
+    if line.value is None:
+        return tree
+    part = line.keys("ends", "cells")
+    ends = part["ends"].numbers(target.n_scores + 1, low=0, high=1)
+    cells = part["cells"].integers(tree.n_cells, PARTS + 1, low=0, high=tree.n_cells * PARTS)
+    is_each = bool(np.isin(np.arange(cells.max() + 1), cells).all())
+    part["cells"].require(is_each, "the numbers of cells, from 0 on")
+    return CellLine(ends, tree, cells)
+
+
+def _read_scorers(part: dict[str, Place], columns: Sequence[CellColumn]) -> list[Scorer]:
+    scorers = [_read_scorer(place, columns) for place in part["scorers"].items(2)]
+    n_classes = [scorer.n_classes for scorer in scorers]
+    if part["models"].value is not None:
+        with part["models"].making():
+            models = read_models(part["models"].text())
+            _check_models(models, n_classes, len(columns))
+            scorers = [
+                replace(scorer, parts=(tuple(of), *scorer.parts)) if of else scorer
+                for scorer, of in zip(scorers, models, strict=True)
+            ]
+            _check_scorers(columns, *scorers)
+    for place, scorer in zip(part["scorers"].items(2), scorers, strict=True):
+        place.require(len(scorer.parts) > 0, "an object with models")
+    return scorers
+
+
+def _read_scorer(place: Place, columns: Sequence[CellColumn]) -> Scorer:
+    """Return a scorer with its additive models, if it has any."""
+    part = place.keys("directions", "constants", "additive")
+    rows = part["directions"].items(fewest=1)
+    n_classes = rows[0].length()
+    part["directions"].require(n_classes <= _MOST_CLASSES, f"of at most {_MOST_CLASSES} classes")
+    directions = part["directions"].numbers(len(rows), n_classes, low=0, high=1)
+    constants = part["constants"].integers(N_FOLDS, low=0, high=n_classes - 1)
+    additive = part["additive"].optional(
+        lambda models: tuple(
+            model.optional(partial(_read_additive, n_classes=n_classes, columns=columns))
+            for model in models.items(N_FOLDS)
         )
-        _check_scorers(columns, target, sensitive)
-    return target, sensitive
+    )
+    return Scorer(() if additive is None else (additive,), tuple(constants.tolist()), directions)
+
+
+def _read_additive(place: Place, n_classes: int, columns: Sequence[CellColumn]) -> AdditiveModel:
+    part = place.keys("classes", "constant", "tables")
+    classes = part["classes"].integers(None, low=0, high=n_classes - 1)
+    part["classes"].require(_are_classes(classes, n_classes), "two or more classes, in order")
+    n_odds = len(classes) - 1
+    tables = [
+        table.numbers(column.n_codes + 1, n_odds)
+        for table, column in zip(part["tables"].items(len(columns)), columns, strict=True)
+    ]
+    return AdditiveModel(classes, part["constant"].numbers(n_odds), tuple(tables))
 
 
 def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
     """Check that every model is sound and can score a row."""
-    row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
+    codes = np.zeros((1, len(columns)), dtype=int)
+    rows = ScoredRows.of(columns, codes, np.zeros(1, dtype=np.intp))
     for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
         try:
-            if scorer.models[fold] is not None:
-                check_model(scorer.models[fold], row)
-            scorer.probabilities(row, fold)
+            for model in (part[fold] for part in scorer.parts):
+                if not isinstance(model, AdditiveModel | None):
+                    check_model(model, rows.frame)
+            scorer.probabilities(rows, fold)
         except ValueError as error:
             raise ValueError(f"every model must score a row of these columns: {error}") from error
         except Exception as error:  # any error inside a model that may have been edited
@@ -312,7 +530,7 @@ def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
 
 def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:
     """Check that there is a classifier for each fold, with these classes and columns."""
-    if len(models) != 2 or any(len(of) != N_FOLDS for of in models):
+    if len(models) != 2 or any(len(of) not in (0, N_FOLDS) for of in models):
         raise ValueError(f"there must be {N_FOLDS} models of the target, and as many of S")
     for of, n in zip(models, n_classes, strict=True):
         for model in of:
@@ -379,7 +597,11 @@ def _read_counted(
 
 
 # The parameters that matter after fit; budget and measure are in the mechanism.
-_PARAMETERS = {"output": ("label", "symbol", "posterior"), "handle_unknown": ("resample", "error")}
+_PARAMETERS = {
+    "output": ("label", "symbol", "posterior"),
+    "made_up": MADE_UP,
+    "handle_unknown": ("resample", "error"),
+}
 
 # Limited, because a short file could claim any number of columns without names.
 _MOST_COLUMNS = 1_000_000
@@ -412,6 +634,15 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
     if (of_target := fitted.of_target) is not None:
         labels = [encode_label(label) for label in of_target.labels]
         content["target"] = {"labels": labels, "given_y": of_target.given_y.tolist()}
+    if fitted.target is not None:
+        content["layout"]["target"] = list(map(encode_label, roles.target_names))
+        content["released_target"] = {
+            **alphabet_content(fitted.target.alphabet),
+            "types": [type_.to_dict() for type_ in fitted.target.types],
+            "given_y": fitted.target.given_y.tolist(),
+        }
+    if fitted.shown_given_y is not None:
+        content["shown_given_y"] = fitted.shown_given_y.tolist()
     content |= {"names": mechanism.pop("names"), "mechanism": mechanism}
     return write_document("transformer", content, indent)
 
@@ -441,7 +672,8 @@ def read_transformer(
     document = read_document(text, "transformer")
     present = document.members()
     of_cells = "questions" in present
-    optional = [key for key in ("target", "beside") if key in present]
+    listed = "target", "beside", "shown_given_y", "released_target"
+    optional = [key for key in listed if key in present]
     keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *optional]
     part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
@@ -469,7 +701,13 @@ def read_transformer(
         labels, n_outputs = target["labels"].labels(), len(mechanism.y_labels)
         given_y = target["given_y"].numbers(n_outputs, len(labels), low=0, high=1)
         of_target = Posterior(labels, given_y)
-    fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
+    shown = _read_shown(part["shown_given_y"], mechanism) if "shown_given_y" in part else None
+    released = None
+    if "released_target" in part:
+        released = _read_target(part["released_target"], mechanism, len(roles.target_names))
+    is_known = bool(roles.target_names) == (released is not None)
+    part["layout"].require(is_known, "a layout that names a target only if it is released")
+    fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target, shown, released)
     with part["layout"].making():
         check_names_out(names_out(roles, fitted.posterior.labels, parameters["output"]))
     budgets = {name: secret.epsilon for name, secret in mechanism.secrets.items()}
@@ -488,7 +726,8 @@ def _read_roles(
     place: Place, n_replaced: int, n_beside: int, of_cells: bool
 ) -> tuple[ColumnRoles, dict[Any, float]]:
     keys = ["names", "n_columns", "replaced", "copied", "leaking", "sensitive"]
-    keys += ["beside"] * bool(n_beside) + ["person"] * ("person" in place.members())
+    keys += ["beside"] * bool(n_beside)
+    keys += [key for key in ("person", "target") if key in place.members()]
     part = place.keys(*keys)
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
@@ -510,7 +749,8 @@ def _read_roles(
         is_free = person is not None and person not in (*hidden, *replaced, *copied, *beside)
         part["person"].require(is_free, "a column that is neither sensitive nor released")
     kept = replaced, hidden, sensitive, copied
-    return ColumnRoles(names, n_columns, *kept, of_cells, person, beside), leaking
+    target = tuple(item.label() for item in part["target"].items()) if "target" in part else ()
+    return ColumnRoles(names, n_columns, *kept, of_cells, person, beside, target), leaking
 
 
 def _read_columns(place: Place, columns: dict[Any, int], length: int | None) -> tuple[int, ...]:

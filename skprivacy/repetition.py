@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import comb, gammaln
@@ -14,8 +16,10 @@ from scipy.special import comb, gammaln
 from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer
 from .describing.numbers import limit
+from .encoding.alphabets import combine
+from .joint import count_pairs
 from .measures import KL, MaxLift, Measure
-from .measures.measure import leakage_in
+from .measures.measure import leakage_in, output_values, posteriors
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret
 from .utilities import mutual_information
 
@@ -285,3 +289,91 @@ def _compositions(k: int, n: int) -> IntArray:
         taken = np.arange(len(origin)) - first
         rows, left = np.column_stack([rows[origin], taken]), left[origin] - taken
     return np.column_stack([rows, left])
+
+
+# Releases of one row by several mechanisms, each with noise of its own.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeakageTogether:
+    """What several releases of the same rows reveal together: made by `leakage_together`.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure of leakage.
+    is_exact : bool
+        Whether the figures are exact. Otherwise they are upper bounds: those of releasing all
+        columns of all releases unchanged.
+    max_leakage, average_leakage : float
+        Leakage of the worst combination of outputs, and on average.
+    attacker_accuracy : float
+        How often the best attacker guesses S.
+    ranges : DataFrame
+        One row per group of S: its share `prior`, and how far the released values together may
+        move it, `low` and `high`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.files import fit_file, leakage_together
+
+    A secret that is the exclusive or of two columns: each of them says nothing alone.
+
+    >>> path = Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> rows = pd.DataFrame({"a": list("xxyy") * 50, "b": list("uvuv") * 50})
+    >>> rows.assign(s=list("0110") * 50).to_csv(path, index=False)
+    >>> funnels = [
+    ...     fit_file(PrivacyFunnelTransformer(0, sensitive="s", columns=[name]), path)
+    ...     for name in ("a", "b")
+    ... ]
+    >>> leakage_together(funnels, path)
+    LeakageTogether(KL(): max_leakage=0.693147, average_leakage=0.693147)
+    """
+
+    measure: Measure
+    is_exact: bool
+    max_leakage: float
+    average_leakage: float
+    attacker_accuracy: float
+    ranges: pd.DataFrame
+
+    def __repr__(self) -> str:
+        sign = "=" if self.is_exact else "<="
+        found = [(n, getattr(self, n)) for n in ("max_leakage", "average_leakage")]
+        return (
+            f"{type(self).__name__}({self.measure!r}: "
+            f"{', '.join(f'{name}{sign}{x:.6g}' for name, x in found)})"
+        )
+
+
+def leakage_of_all(
+    mechanisms: Sequence[Mechanism],
+    s_codes: IntArray,
+    x_codes: Sequence[IntArray],
+    weights: FloatArray,
+) -> LeakageTogether:
+    """Return the leakage of one output of each mechanism; codes, weights : of distinct rows.
+
+    P(s, y1, y2) = sum over x of P(s, x) P(y1|x) P(y2|x), where x is a symbol of every mechanism.
+    """
+    sizes = [len(mechanism.p_x) for mechanism in mechanisms]
+    symbols, of_row = combine(x_codes, sizes)
+    p_sy = count_pairs(s_codes, of_row, weights) / weights.sum()
+    n_outputs = math.prod(len(mechanism.p_y) for mechanism in mechanisms)
+    if is_exact := n_outputs * max(p_sy.shape) <= MOST_CELLS:
+        channel = np.ones((len(symbols), 1))
+        for mechanism, x in zip(mechanisms, symbols.T, strict=True):
+            channel = (channel[:, :, None] * mechanism.channel[x][:, None, :]).reshape(len(x), -1)
+        p_sy = p_sy @ channel
+    prior, p_y, measure = p_sy.sum(axis=1), p_sy.sum(axis=0), mechanisms[-1].measure
+    p_sy, p_y = p_sy[:, p_y > 0], p_y[p_y > 0]
+    given_y = posteriors(p_sy, p_y, prior)
+    values = output_values(measure, given_y, prior)
+    worst, average = (leakage_in(s, measure, values, p_y) for s in ("per_output", "average"))
+    ranges = {"prior": prior, "low": given_y.min(axis=0), "high": given_y.max(axis=0)}
+    right = float(p_sy.max(axis=0).sum())
+    return LeakageTogether(measure, is_exact, worst, average, right, pd.DataFrame(ranges))

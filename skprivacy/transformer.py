@@ -94,8 +94,20 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     output : {"label", "symbol", "posterior"}, default="label"
         "label": the same columns with the dtypes that `fit` saw, each output named after a value
         of X; for rare combinations that are pooled, and for cells, each column is drawn
-        separately. "symbol": one categorical column. "posterior": a column of P(x|y) for each
+        made up. "symbol": one categorical column. "posterior": a column of P(x|y) for each
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
+    made_up : {"for_any_use", "for_one_model", "column_by_column"}, default="for_any_use"
+        With output="label", how a row is made up from a cell, or a pool of rare combinations.
+        "for_any_use": its columns are drawn together, and every cell is shown as often as it
+        occurs. "for_one_model": a row of a cell that the columns themselves would put into another
+        cell is drawn again, up to 20 times: this tells a model of the target more, but the columns
+        keep their distributions less well. "column_by_column": each output is shown as one cell,
+        and each column is drawn by itself. None of this changes what a row reveals about S.
+    release_target : bool, default=False
+        With utility="target": whether the release has the target as well, as its last columns.
+        Like the rest of a row it is drawn from the output alone, so the same budget covers it.
+        Without it, a model can only be trained by joining the true target to the released rows.
+        Fixed when `fit` is called.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         The other columns: all are dropped, all are passed through by value (equal values are
         released in the same form), or those listed are, outside of the guarantee. Sensitive
@@ -111,6 +123,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
         Numbers and times with more distinct values than this are cut at quantiles, or at the given
         edges. None: never. With cells, numbers are cut finely unless edges are given.
+    ordered : dict, default=None
+        Values of text columns in ascending order, by column, such as
+        ``{"risk": ["low", "medium", "high"]}``: distances are then those of an ordered category.
+        Ordered categories of pandas and Arrow, and enumerations of polars, have an order anyway.
     min_frequency, max_categories : default=None
         Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
     smoothing : float, default=0.0
@@ -135,6 +151,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         How close released values are to the true ones, column by column, with output="label".
     summary_ : ReleaseSummary
         Figures, verdict and sentences about the release.
+    swaps_ : dict of DataFrame
+        For each released column, the share of all rows with each value, or bin (rows) that are
+        released as each (columns).
     p_sx_ : ndarray of shape (n_s, n_x)
         The joint distribution, with all sensitive columns as one S.
     categories_ : list of ndarray
@@ -182,9 +201,12 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         confidence: float | None = None,
         solver_options: dict[str, Any] | None = None,
         output: Literal["label", "symbol", "posterior"] = "label",
+        made_up: Literal["for_any_use", "for_one_model", "column_by_column"] = "for_any_use",
+        release_target: bool = False,
         remainder: Literal["drop", "passthrough"] | Sequence[Any] = "drop",
         alphabet: Literal["auto", "values", "cells"] | Cells = "auto",
         n_bins: _Binning = DEFAULT_BINS,
+        ordered: Mapping[Any, Sequence[Any]] | None = None,
         min_frequency: float | None = None,
         max_categories: int | None = None,
         smoothing: float = 0.0,
@@ -203,9 +225,12 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         self.confidence = confidence
         self.solver_options = solver_options
         self.output = output
+        self.made_up = made_up
+        self.release_target = release_target
         self.remainder = remainder
         self.alphabet = alphabet
         self.n_bins = n_bins
+        self.ordered = ordered
         self.min_frequency = min_frequency
         self.max_categories = max_categories
         self.smoothing = smoothing
@@ -363,6 +388,35 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return lazy.released(release, source)
         table = as_table(converted(X, container), owner)
         return release.rows(table, source, range(table.n_rows))
+
+    def symbols(self, X: TableLike) -> pd.DataFrame:
+        """Return which value or bin each field of the released columns counts as.
+
+        A released row shows one value for each bin: two rows are alike to the mechanism if their
+        symbols are.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            The table, or a release of it.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": range(200)})
+        >>> funnel = PrivacyFunnelTransformer(0.05, sensitive="s", n_bins=2).fit(frame)
+        >>> funnel.symbols(frame)["x"].value_counts().to_dict()
+        {'x <= 99': 100, 'x >= 100': 100}
+        """
+        fitted, owner = fitted_of(self), type(self).__name__
+        table = as_table(X, owner)
+        at, columns = fitted.roles.match(table, owner), {}
+        named = zip(fitted.roles.x_positions, fitted.x_names, strict=True)
+        for (position, name), column in zip(named, fitted.alphabet.columns, strict=True):
+            labels = np.array([*column.symbol_labels, "unseen"], dtype=object)
+            columns[name] = labels[column.encode(table.column(at[position]), name)]
+        return pd.DataFrame(columns)
 
     def evaluate(
         self,
@@ -547,5 +601,5 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
 
 def release_by(transformer: PrivacyFunnelTransformer) -> Release:
     """Return the release of a fitted transformer."""
-    output, handle_unknown = transformer.output, transformer.handle_unknown
-    return release_of(fitted_of(transformer), output, handle_unknown, type(transformer).__name__)
+    asked = transformer.output, transformer.made_up, transformer.handle_unknown
+    return release_of(fitted_of(transformer), *asked, type(transformer).__name__)

@@ -227,6 +227,34 @@ class TestDesign:
         assert all(m.population_limit.max_leakage <= m.epsilon + 1e-12 for m in path)
         assert [m.utility for m in path] == sorted(m.utility for m in path)
 
+    @pytest.mark.parametrize("utility", ["mutual_information", Distortion("positions")])
+    def test_a_path_is_as_high_as_designs_alone(self, utility):
+        counts = np.random.default_rng(0).multinomial(3000, np.full(18, 1 / 18)).reshape(3, 6)
+        counts[0, :3] += 200
+        options = {"utility": utility, "confidence": 0.95}
+        path = privacy_utility_path(counts, (epsilons := [0.01, 0.03, 0.1]), **options)
+        alone = [design_mechanism(counts, epsilon, **options) for epsilon in epsilons]
+        gains = [
+            p.normalized_utility - a.normalized_utility for p, a in zip(path, alone, strict=True)
+        ]
+        assert min(gains) > -0.01
+        assert np.mean(gains) > -0.002
+        for mechanism in path:
+            limit = population_leakage(mechanism).max_leakage
+            assert limit == mechanism.population_limit.max_leakage
+            assert limit <= mechanism.epsilon * (1 + 1e-9)
+
+    def test_a_released_design_knows_of_no_path(self, mechanism):
+        privacy_utility_path(COUNTS, [0.01, 0.02], confidence=0.95)
+        again = design_mechanism(COUNTS, 0.02, confidence=0.95)
+        assert (again.channel == mechanism.channel).all()
+
+    def test_the_budget_for_a_utility_is_designed_alone(self):
+        found = mechanism_for_utility(COUNTS, 0.5, confidence=0.95)
+        alone = design_mechanism(COUNTS, found.epsilon, confidence=0.95)
+        assert found.normalized_utility >= 0.5 - 1e-9
+        assert (found.channel == alone.channel).all()
+
     def test_the_smallest_budget_for_a_utility(self):
         made = mechanism_for_utility(COUNTS, 0.6, confidence=0.95)
         assert made.normalized_utility >= 0.6 - 1e-9

@@ -36,8 +36,14 @@ SOURCES = {
     "docs/optimum.rst": ["docs/measured/certified_optimum.txt"],
     "docs/several_secrets.rst": ["docs/measured/several_secrets.txt"],
     "docs/speed.rst": ["docs/measured/rows_per_second.txt", "docs/measured/overheads.txt"],
-    "docs/trade_off.rst": ["docs/measured/trade_off.txt"],
-    "docs/whole_tables.rst": ["docs/measured/whole_table.txt", "docs/measured/grid_search.txt"],
+    "docs/trade_off.rst": ["docs/measured/trade_off.txt", "docs/measured/real_tables.txt"],
+    "docs/whole_tables.rst": [
+        "docs/measured/whole_table.txt",
+        "docs/measured/grid_search.txt",
+        "docs/measured/limit_of_cells.txt",
+        "docs/measured/ordered_targets.txt",
+        "docs/measured/made_up_rows.txt",
+    ],
 }
 
 # Figures that nothing prints, each with the reason why nothing has to.
@@ -72,6 +78,7 @@ OF_A_PAGE = {
         "0.3%": "a setting of benchmarks/coverage.py",
         "60%": "a setting of benchmarks/coverage.py",
     },
+    "docs/ui.rst": {"200 MB": "a limit in the code", "5 points": "a limit of the verdict"},
     "docs/defaults.rst": {
         "0.02": "a default of the transformer",
         "0.95": "a default of the commands",

@@ -45,7 +45,7 @@ GOLDEN = {
     "bins": ("951abf123e63f77f", "c1c355cfca8d5c37"),
     "a pool": ("e073bec1c608f191", "2c6b6ef0c662531e"),
     "several columns": ("2184f6c9f7c49573", "ac52fab180cc405b"),
-    "pools of several columns": ("9f9e24b6b1ba1d5b", "3dc86f78759fb1a0"),
+    "pools of several columns": ("edc10aebc219b521", "d248689941749113"),
     "on average": ("95f6a0015b44fad3", "fc4db62eb677295c"),
     "symbols": ("2df3b76ea641f6cb", "1d0455835d277fb8"),
     "probabilities": ("3ce79697bd05e31a", "fd4b5d8be43707fc"),

@@ -121,16 +121,16 @@ class TestChecksum:
 
 class TestVersion:
     def test_it_is_in_every_file(self, documents):
-        assert {json.loads(text)["version"] for _, text in documents} == {5}
+        assert {json.loads(text)["version"] for _, text in documents} == {6}
 
     @pytest.mark.parametrize(
         ("version", "sentence"),
         [
-            (4, "has format version 4; this version of skprivacy reads version 5: write it again with to_json"),
-            (6, "has format version 6; this version of skprivacy reads version 5: update skprivacy"),
+            (5, "has format version 5; this version of skprivacy reads version 6: write it again with to_json"),
+            (7, "has format version 7; this version of skprivacy reads version 6: update skprivacy"),
             (10**30, "update skprivacy"),
-            (0, "has format version 0; this version of skprivacy reads version 5."),
-            (5.0, "has format version 5.0"),
+            (0, "has format version 0; this version of skprivacy reads version 6."),
+            (6.0, "has format version 6.0"),
             (True, "has format version true"),
             ("3", 'has format version "3"'),
             (None, "has format version null"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,21 @@ from .._validation import check_integer
 from ..codes import GOLDEN, UNKNOWN, chunks, mixed, narrow, take
 from ..encoding.alphabets import (
     Alphabet,
+    Attempts,
     Columns,
+    Decoded,
     Encoded,
+    MadeUpColumn,
     Names,
     Options,
     ShownColumn,
     combine,
     learn_positions,
+    made_up_column,
     shown_pools,
 )
 from ..encoding.columns import POOLED, ColumnAlphabet
+from ..encoding.rows import RowModel, RowTask, learn_rows
 from ..encoding.values import as_numbers
 from ..measures import Measure, get_measure
 
@@ -112,26 +117,46 @@ _FEWEST_ROWS = 20
 _SMALLEST = 1e-12
 
 
+class Classes(NamedTuple):
+    """A variable that models forecast; has_order : whether its classes are in an order."""
+
+    codes: IntArray
+    n_classes: int
+    has_order: bool
+
+    @classmethod
+    def of(cls, alphabet: Alphabet, codes: IntArray, columns: Sequence[pd.Series]) -> Classes:
+        """Return the variable that some columns make up."""
+        first = alphabet.columns[0]
+        is_ordered = first.is_measured or getattr(columns[0].dtype, "ordered", False)
+        has_order = len(columns) == 1 and is_ordered and not first.has_missing
+        return cls(codes, alphabet.n_symbols, bool(has_order))
+
+
 @dataclass(frozen=True, eq=False)
 class CellTask:
     """Rows that cells are learned from.
 
-    columns : of X; codes : (n, n_columns); weights : of the rows; most_cells : the limit of the
-    design; least_share : the smallest weight of a cell, as a share of all; fewest_distinct : the
-    smallest number of distinct rows in a cell, if weights are not numbers of rows; s_codes,
-    v_codes : the group of S and the target of each row, only for cells that need a target; folds :
-    of the rows, if these follow from person ids.
+    columns : of X; codes : (n, n_columns); weights : of the rows; n_rows : the effective number of
+    rows; most_cells : the limit of the design; least_share : the smallest weight of a cell, as a
+    share of all; fewest_distinct : the smallest number of distinct rows in a cell, if weights are
+    not numbers of rows; folds : of the rows, if these follow from person ids.
+
+    Only for cells that need a target: s, v : the group of S and the target of each row; worth :
+    what a design would keep about the target, given the cell of each row.
     """
 
     columns: tuple[CellColumn, ...]
     codes: IntArray
     weights: FloatArray
+    n_rows: float
     most_cells: int
     least_share: float
     fewest_distinct: int = 1
-    s_codes: IntArray | None = None
-    v_codes: IntArray | None = None
     folds: IntArray | None = None
+    s: Classes | None = None
+    v: Classes | None = None
+    worth: Callable[[IntArray], float] | None = None
 
 
 class Partition(ABC):
@@ -273,6 +298,16 @@ class CellColumn:
         numbers = as_numbers(series, label)
         return np.where(np.isnan(numbers), UNKNOWN, np.searchsorted(self.edges, numbers))
 
+    @cached_property
+    def codes_of_values(self) -> IntArray:
+        """The code of each value or bin of the alphabet, a missing one included."""
+        n = len(self.alphabet.values)
+        if not self.has_order:
+            return self.alphabet.symbols
+        codes = np.arange(n)
+        codes[n - self.alphabet.has_missing :] = UNKNOWN
+        return codes
+
     def coarse(self, codes: IntArray) -> IntArray:
         """Return codes that neighbouring numbers share."""
         if not self.has_order or self.n_codes <= _COARSE_PARTS:
@@ -310,12 +345,19 @@ def coded_rows(columns: Sequence[CellColumn], series: Columns, labels: Names) ->
 
 # CellAlphabet: cells as the symbols of a table.
 #
-# Every column of a released row is drawn separately from the values in the cell, so that no row
-# of a person is ever shown. Rare values are replaced as in a pool, see `encoding.alphabets`.
+# The columns of a released row are drawn together, see `encoding.rows`, or each one separately
+# from the values in the cell. No row of a person is ever shown. Rare values are replaced as in a
+# pool, see `encoding.alphabets`.
 
 
 # The probability that all columns keep their value is computed from about this many distinct rows.
 MOST_COMPARED = 20_000
+
+# Rows are made up in parts: the draws of all columns would take more memory than the rows.
+_ROWS_AT_ONCE = 1 << 16
+
+# Of rows whose columns are drawn together, about this many pairs of a row and a shown cell.
+MOST_PAIRS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,13 +365,17 @@ class CellAlphabet(Alphabet):
     """The cells of a table as its symbols.
 
     columns : the alphabets of its columns; partition : from rows to cells; counted : the
-    `occurrences` of each column; kept : the result of `matches`.
+    `occurrences` of each column; kept : the result of `matches`; row_model : how columns are drawn
+    together, None if they are drawn separately; target_columns : of a target that is drawn with
+    them.
     """
 
     columns: tuple[ColumnAlphabet, ...]
     partition: Partition
     counted: tuple[tuple[IntArray, IntArray, FloatArray], ...]
     kept: FloatArray | None = None
+    row_model: RowModel | None = None
+    target_columns: tuple[ColumnAlphabet, ...] = ()
 
     of_cells: ClassVar[bool] = True
 
@@ -363,6 +409,70 @@ class CellAlphabet(Alphabet):
     def occurrences(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
         return self.counted[position]
 
+    @cached_property
+    def made_up(self) -> list[MadeUpColumn]:
+        assert self.row_model is not None
+        columns = enumerate((*self.columns, *self.target_columns))
+        return [made_up_column(column, self.row_model, i) for i, column in columns]
+
+    def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
+        found = [np.empty(len(symbols), dtype=np.int32) for _ in self.made_up]
+        for part in chunks(len(symbols), _ROWS_AT_ONCE):
+            drawn = self._drawn(symbols[part], part.start, draws, n_attempts)
+            for index, column, *of_column in zip(found, self.made_up, *drawn, strict=True):
+                index[part] = column.index(*of_column)
+        return [(column.values, of) for column, of in zip(self.made_up, found, strict=True)]
+
+    def _drawn(
+        self, symbols: IntArray, first: int, draws: Attempts, n_attempts: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Return codes of made-up rows and what is left of the draws; first : the first row."""
+        assert self.row_model is not None
+        draw = partial(_draw, draws, first + np.arange(len(symbols)), 0)
+        codes, left = self.row_model.draw(symbols, draw)
+        again = np.arange(len(symbols))
+        for attempt in range(1, n_attempts):
+            # Compared with the cell that is shown, never with the row's own. The last attempt
+            # stays, wherever it is.
+            again = again[self._cells_of(codes[:, again]) != symbols[again]]
+            if not len(again):
+                break
+            draw = partial(_draw, draws, first + again, attempt)
+            codes[:, again], left[:, again] = self.row_model.draw(symbols[again], draw)
+        return codes, left
+
+    def made_up_anew(self, series: Columns, labels: Names, seed: int) -> pd.DataFrame | None:
+        """Return rows made up by a model of these rows alone, each shown as its own cell.
+
+        None if columns are drawn separately. It is for tests of what a model says about the rows
+        that it was learned from.
+        """
+        if self.row_model is None:
+            return None
+        columns = zip(self.columns, series, labels, strict=True)
+        positions = [column.positions(values, label) for column, values, label in columns]
+        cells = self.encode(series, labels)[0].astype(np.intp)
+        ones = np.ones(len(cells))
+        model = learn_rows(RowTask(self.columns, positions, cells, self.n_symbols, ones, ones))
+        alone = replace(self, row_model=model, target_columns=())
+        rng = np.random.default_rng(seed)
+        found = alone.decode_together(cells, lambda rows, *_: rng.random(len(rows)), 1)
+        values = ([shown[i] for i in index] for shown, index in found)
+        return pd.DataFrame(dict(zip(map(str, labels), values, strict=True)))
+
+    def _cells_of(self, codes: IntArray) -> IntArray:
+        """Return the cells of made-up rows, whose folds follow from their own values.
+
+        codes : (n_columns, n), positions of values, or one more than the last for a missing one;
+        those of a target come last.
+        """
+        tables = [
+            np.append(column.codes_of_values, column.codes(pd.Series([None], dtype=object), ""))
+            for column in self.cell_columns
+        ]
+        of_columns = [table[of] for table, of in zip(tables, codes, strict=False)]
+        return self.partition.cells(self.cell_columns, np.column_stack(of_columns))
+
     def matches(self) -> FloatArray:
         return np.full((self.n_symbols,) * 2, np.nan) if self.kept is None else self.kept
 
@@ -387,22 +497,40 @@ class CellAlphabet(Alphabet):
         return pd.DataFrame({**figures, **common}, index=pd.Index(self.labels, name="cell"))
 
 
+def _draw(draws: Attempts, rows: IntArray, attempt: int, column: int) -> FloatArray:
+    return draws(rows, column, attempt)
+
+
 def cell_alphabet(
     columns: Sequence[CellColumn],
     positions: Sequence[IntArray],
     cells: IntArray,
     weights: FloatArray | None,
     partition: Partition,
+    multiplicities: FloatArray | None = None,
+    together: bool = True,
+    target: tuple[tuple[ColumnAlphabet, ...], list[IntArray]] = ((), []),
 ) -> CellAlphabet:
     """Return the alphabet of rows whose cells are known.
 
-    positions : for each column, the position of each row's value in it.
+    positions : for each column, the position of each row's value in it; multiplicities : the
+    number of rows of the data that each row stands for, None for one; together : whether columns
+    of made-up rows are drawn together; target : the columns of a target that is drawn with them,
+    and the positions of its values.
     """
     counted = tuple(
         _counted(len(column.alphabet.values), of_rows, cells, partition.n_cells, weights)
         for column, of_rows in zip(columns, positions, strict=True)
     )
-    alphabet = CellAlphabet(tuple(c.alphabet for c in columns), partition, counted)
+    of_columns = tuple(c.alphabet for c in columns)
+    alphabet = CellAlphabet(of_columns, partition, counted)
+    if together:
+        people = np.ones(len(cells)) if multiplicities is None else multiplicities
+        each = people if weights is None else weights
+        groups = cells.astype(np.intp), partition.n_cells
+        every = (*of_columns, *target[0]), [*positions, *target[1]]
+        task = RowTask(*every, *groups, each, people, n_last=len(target[0]))
+        alphabet = replace(alphabet, row_model=learn_rows(task), target_columns=target[0])
     return replace(alphabet, kept=_kept(alphabet, positions, cells, weights))
 
 
@@ -423,11 +551,13 @@ def _kept(
     weights: FloatArray | None,
 ) -> FloatArray:
     """Return the probability that a row of each cell, shown as each, keeps all its values."""
-    every = map(alphabet.shown_shares, range(len(positions)))
-    by_column = [np.ascontiguousarray(shares.T) for shares in every]
-    n_codes = [alphabet.n_symbols, *map(len, by_column)]
+    n_codes = [alphabet.n_symbols, *(len(column.values) + 1 for column in alphabet.columns)]
     distinct, of_row = combine([cells, *positions], n_codes)
     totals = np.bincount(of_row, weights).astype(float)
+    if alphabet.row_model is not None:
+        return _kept_together(alphabet.row_model, distinct, totals)
+    every = map(alphabet.shown_shares, range(len(positions)))
+    by_column = [np.ascontiguousarray(shares.T) for shares in every]
     bucket = buckets(distinct.T.astype(np.uint64), len(distinct))
     factors = kept_buckets(np.bincount(bucket, totals, N_BUCKETS), MOST_COMPARED)
     if factors is not None:
@@ -441,3 +571,31 @@ def _kept(
         np.add.at(found, distinct[rows, 0], kept)
     sizes = np.bincount(distinct[:, 0], totals, alphabet.n_symbols)
     return found / np.where(sizes > 0, sizes, 1.0)[:, None]
+
+
+def _kept_together(model: RowModel, distinct: IntArray, totals: FloatArray) -> FloatArray:
+    """Return the same if columns are drawn together; distinct : (cell, positions) of rows.
+
+    Of many rows, some of each cell are compared, which a hash of their values selects.
+    """
+    n_cells, cells = model.sizes[-1], distinct[:, 0]
+    # A priority sample of each cell, as for the rows that cells are learned from.
+    draws = (buckets(distinct.T.astype(np.uint64), len(distinct)) + 0.5) / N_BUCKETS
+    priorities = totals / draws
+    order = np.lexsort((-priorities, cells))
+    place = np.arange(len(order)) - np.searchsorted(cells[order], cells[order])
+    most = max(1, MOST_PAIRS // n_cells**2)
+    thresholds = np.zeros(n_cells)
+    next_ones = order[place == most]
+    thresholds[cells[next_ones]] = priorities[next_ones]
+    chosen = order[place < most]
+    rows, weights = distinct[chosen], np.maximum(totals, thresholds[cells])[chosen]
+    found = np.zeros(n_cells**2)
+    for some in chunks(n_cells, max(1, _ROWS_AT_ONCE // len(rows))):
+        shown = np.repeat(np.arange(n_cells)[some], len(rows))
+        n = len(shown) // len(rows)
+        kept = model.probability(list(np.tile(rows[:, 1:], (n, 1)).T), shown)
+        pairs = np.tile(rows[:, 0], n).astype(np.intp) * n_cells + shown
+        found += np.bincount(pairs, kept * np.tile(weights, n), n_cells**2)
+    sizes = np.bincount(rows[:, 0], weights, n_cells)
+    return found.reshape(n_cells, n_cells) / np.where(sizes > 0, sizes, 1.0)[:, None]

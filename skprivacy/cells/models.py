@@ -48,7 +48,9 @@ def _fitted_here(kind: Any, n_classes: int) -> Any:
     """Return a small model of a kind, fitted with the installed scikit-learn."""
     rows = np.arange(60)
     category = pd.Categorical.from_codes(rows % 3, categories=pd.RangeIndex(3))
-    return kind().fit(pd.DataFrame({"x0": rows % 7 - 3.0, "x1": category}), rows % n_classes)
+    frame = pd.DataFrame({"x0": rows % 7 - 3.0, "x1": category})
+    # With weights, some versions keep one more attribute: that there were some.
+    return kind().fit(frame, rows % n_classes, np.ones(len(rows)))
 
 
 def _check_like(part: Any, like: Any) -> None:
@@ -91,6 +93,10 @@ def _check_bayes(model: Any, like: Any, row: pd.DataFrame) -> None:
 
 def _check_boosting(model: Any, like: Any, row: pd.DataFrame) -> None:
     n_trees = 1 if len(model.classes_) == 2 else len(model.classes_)
+    is_weighted = vars(model).get("_fitted_with_sw", True)
+    _require(
+        is_weighted is True or is_weighted is False, model, "been fitted with weights, or not"
+    )
     _require(model.n_trees_per_iteration_ == n_trees, model, f"{n_trees} trees of an iteration")
     _check_numbers(model, "_baseline_prediction", (1, n_trees))
     _check_like(model._loss, like._loss)

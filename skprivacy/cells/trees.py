@@ -155,27 +155,27 @@ def _condition(name: str, codes: Any, category: Any, upper_end: Any, or_missing:
 class TreePartition(Partition):
     """Cells by questions about columns."""
 
-    tree: CellTree
+    cut: CellTree
 
     @property
     def n_cells(self) -> int:
-        return self.tree.n_cells
+        return self.cut.n_cells
 
     def cells(
         self, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None = None
     ) -> IntArray:
-        return self.tree.cells(codes)
+        return self.cut.cells(codes)
 
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
         return rules_in_words(
-            self.tree,
+            self.cut,
             [str(name) for name in names],
             lambda column, code: columns[column].category(code),
             lambda column, code: columns[column].upper_end(code),
         )
 
     def rules(self) -> list[Any]:
-        return ["tree", self.tree.to_lists()]
+        return ["tree", self.cut.to_lists()]
 
 
 class TreeCells(Cells):

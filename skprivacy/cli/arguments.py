@@ -39,13 +39,19 @@ for models of one column, with values and with cells; beside a published column:
   skprivacy sanitize more.csv target.csv --sensitive sex --columns bmi --bins 3 \\
       --epsilon 0.1 --utility target --target heavy
   skprivacy sanitize more.csv scored.csv --sensitive sex --columns bmi,blood_pressure \\
-      --epsilon 0.1 --target heavy --alphabet cells --max-cells 8 --person patient
+      --epsilon 0.1 --target heavy --alphabet cells --max-cells 8 --person patient \\
+      --release-target --made-up for_one_model
   skprivacy sanitize more.csv published.csv --sensitive sex --columns bmi --bins 2 \\
       --epsilon 0.2 --beside heavy --no-progress
 codes, rare values, and columns that are copied although they leak:
   skprivacy sanitize patients.csv codes.csv --sensitive sex --columns blood_pressure \\
       --categorical blood_pressure --max-categories 4 --min-frequency 8 --epsilon 0.1 \\
       --remainder bmi --allow-leaking --handle-unknown resample
+texts with an order:
+  awk -F, '{print $0 "," (NR == 1 ? "size" : $4 > 30 ? "high" : $4 > 24 ? "mid" : "low")}' \\
+      patients.csv > sized.csv
+  skprivacy sanitize sized.csv ordered.csv --sensitive sex --columns size \\
+      --epsilon 0.1 --ordered size=low,mid,high
 a file without a header, with a format; a quick report that replaces another:
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
@@ -60,6 +66,15 @@ together with the release is not bounded. Copied fields keep their text byte for
 quotes only where needed. The budget holds for the release and the columns of --beside
 together, which are published unchanged. Separate budgets for several columns bound no
 combination of them; one for sex+blood_pressure does.
+"""
+_UI = """\
+  skprivacy ui
+  skprivacy ui patients.csv --port 8765 --no-browser
+
+The page answers to this machine and this user only, at 127.0.0.1. Nothing is loaded from
+a network, and nothing is sent. The address that is printed works once: reload the page,
+but do not close its tab. Ctrl-C ends the page, and removes copies of files and releases
+that were not saved.
 """
 _APPLY = """\
   skprivacy sanitize patients.csv saved.csv --sensitive sex --columns bmi \\
@@ -105,6 +120,12 @@ _AUDIT = """\
       patients.csv > more.csv
   skprivacy audit more.csv --sensitive sex,high --secrets sex,high --released bmi \\
       --beside heavy
+  awk 'NR == 1 || NR % 2 == 0' patients.csv > half.csv
+  awk 'NR % 2 == 1' patients.csv > others.csv
+  skprivacy sanitize half.csv made.csv --sensitive sex --columns blood_pressure,bmi \\
+      --epsilon 0.1
+  skprivacy audit half.csv --sensitive sex --released made.csv --others others.csv \\
+      --known blood_pressure
 """
 _CERTIFY = """\
   awk 'NR == 1 || NR % 2 == 0' patients.csv > design.csv
@@ -156,6 +177,13 @@ _COMMANDS = {
         "run an example on 442 real patients",
         "[FOLDER]",
         [options.CONFIDENCE, options.DEMO, options.REPORTING],
+    ),
+    "ui": _Command(
+        "page:ui",
+        "open a page on this machine: choose, look and release without writing code",
+        "[FILE] [--port N] [--no-browser]",
+        [options.UI],
+        _UI,
     ),
     "sanitize": _Command(
         "release:sanitize",

@@ -22,7 +22,7 @@ from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.held_out import certified, terms_for
 from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.tally import most_rows
-from ..metrics import audit
+from ..metrics import audit, linkage
 from ..metrics.attack import attack_notes
 from ..population.certificate import LeakageBounds
 from ..transformer import PrivacyFunnelTransformer
@@ -42,9 +42,11 @@ def audit_file(options: argparse.Namespace) -> None:
         rows, n_rows = sample_source(source, limit)
     views: dict[str, Any]
     if columns is not None:
-        views = {"released": rows[columns]}
+        released = rows[columns]
+        views = {"released": released}
     else:
-        views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
+        released = _released_rows(options, n_rows, limit)
+        views = _views(released, rows, options.beside)
     s_columns = [rows[name] for name in options.sensitive]
     unbinned = dict.fromkeys(options.categorical)  # n_bins: None
     bins = [{"n_bins": None} if name in unbinned else {} for name in options.sensitive]
@@ -57,7 +59,56 @@ def audit_file(options: argparse.Namespace) -> None:
         name, notes = [options.sensitive[p] for p in each.positions], attack_notes(table)
         attacks.append({"secret": name, "attacks": table.to_dict("records"), "notes": notes})
         lines += ["", *_audit_lines(table, name, len(rows))]
-    say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines[1:])
+    facts = {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}
+    if options.others is not None:
+        found = _linkage(options, released, rows, limit)
+        facts["linkage"] = found.to_dict("records")
+        lines += ["", *_linkage_lines(found, len(rows))]
+    say(options, facts, lines[1:])
+
+
+def _linkage(
+    options: argparse.Namespace, released: pd.DataFrame, rows: pd.DataFrame, limit: int
+) -> pd.DataFrame:
+    """Return how well people in IN, and those who were left out, are found in a release."""
+    with read_from(
+        options.others,
+        format=options.format,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+        header=options.header,
+        names=options.names,
+    ) as source:
+        others, _ = sample_source(source, limit)
+    both = [name for name in released if name in rows and name in others]
+    if len(both) < 2:
+        raise ValueError(f"{options.others} has fewer than two columns of the release.")
+    if unknown := [name for name in options.known or () if name not in both]:
+        raise ValueError(f"--known names {unknown[0]!r}, which is not a column of all files.")
+    return linkage(released[both], rows[both], others[both], known=options.known)
+
+
+def _linkage_lines(found: pd.DataFrame, n_rows: int) -> list[str]:
+    head = (
+        "known",
+        "members found",
+        "right",
+        "others found",
+        "right",
+        "difference",
+        "95% interval",
+    )
+    lines = [head]
+    for row in found.to_dict("records"):
+        shares = (f"{row[key]:.1%}" for key in ("found", "right", "found_others", "right_others"))
+        interval = f"{100 * row['low']:+z.1f} to {in_points(row['high'])}"
+        lines.append((row["known"], *shares, in_points(row["difference"]), interval))
+    return [
+        f"Looking for {n_rows:,} people of the release and for others who were left out: found, "
+        f"and all other columns guessed right.",
+        "",
+        *aligned(lines),
+    ]
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
@@ -68,7 +119,7 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
     is_said = options.header is not None or options.names is not None
     with read_from(
         options.released,
-        kind=options.format,
+        format=options.format,
         delimiter=delimiter,
         encoding=options.encoding,
         header=True if is_said else None,

@@ -57,7 +57,8 @@ def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
     named += [
         (option, name) for option, key in _ONE.items() if (name := attributes.get(key)) is not None
     ]
-    named += [("--edges", name) for name, _ in attributes.get("edges") or ()]
+    for key in ("edges", "ordered"):
+        named += [(f"--{key}", name) for name, _ in attributes.get(key) or ()]
     others = (attributes.get("released") or "").split(",")  # of audit: columns, or a file
     n_found = found_in(options, [*(name for _, name in named), *others], there)
     for option, name in named:
@@ -163,7 +164,9 @@ def check_design(options: argparse.Namespace, there: Sequence[str]) -> None:
     """Check that the options of a design fit each other; there : the columns of IN."""
     named = [*released_columns(options, there), *options.sensitive]
     edges = [name for name, _ in options.edges]
-    for option, given in {"--edges": edges, "--categorical": options.categorical}.items():
+    ordered = [name for name, _ in options.ordered]
+    about = {"--edges": edges, "--ordered": ordered, "--categorical": options.categorical}
+    for option, given in about.items():
         if unknown := [name for name in given if name not in named]:
             raise ValueError(
                 f"{option} names {unknown[0]!r}, which is neither released nor sensitive."
@@ -175,6 +178,8 @@ def check_design(options: argparse.Namespace, there: Sequence[str]) -> None:
     utility, target = options.utility, options.target_column
     if target is None and utility == "target":
         raise ValueError("--utility target needs --target with the name of a column.")
+    if target is None and getattr(options, "release_target", False):
+        raise ValueError("--release-target needs --target with the name of a column.")
     if target is not None and utility not in (None, "target"):
         raise ValueError(f"--target already sets the utility: leave out --utility {utility}.")
     if (given := about_cells(options)) and options.alphabet == "values":
@@ -398,7 +403,22 @@ def _names_of_in(options: argparse.Namespace) -> list[str] | None:
     return names
 
 
+def _check_ui(options: argparse.Namespace) -> None:
+    if not (find_spec("starlette") and find_spec("uvicorn")):
+        raise ValueError(
+            'ui needs starlette and uvicorn: run pip install ".[ui]" in a clone, or use the other '
+            "commands."
+        )
+    if (file := options.file) is None:
+        return
+    if file == PIPE or is_pipe(file):
+        raise ValueError(f"{file} is a pipe: name a regular file.")
+    with opened(file):  # an unclear header is asked for on the page
+        pass
+
+
 _CHECKS = {
+    "page:ui": _check_ui,
     "release:sanitize": _check_sanitize,
     "release:apply": _check_apply,
     "explore:curve": _check_curve,

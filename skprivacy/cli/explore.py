@@ -16,7 +16,13 @@ import pandas as pd
 
 from .._messages import doing, on_each_result, part_of
 from .._typing import CountArray, FloatArray, IntArray
-from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows_needed
+from ..budgets import (
+    epsilon_beside,
+    epsilon_for_shift,
+    factor_for,
+    mechanism_for_utility,
+    rows_needed,
+)
 from ..describing import ReleaseSummary
 from ..describing.numbers import limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
@@ -135,8 +141,6 @@ def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
 # Budgets are a factor times proportions; a single secret has the key None and the proportion 1.
 
 
-# Margins above the leakage of columns beside: for rounding, and for limits, which are random.
-_ROUNDING, _LIMIT_MARGIN = 1e-12, 0.05
 # The width of a column of a curve, printed before all figures are known: 1.234e-05.
 _WIDTH = 9
 # Separates the figures of several secrets.
@@ -200,8 +204,10 @@ class _Table:
         if "beside" not in self.design:
             return 0.0
         codes, _ = pd.factorize(pd.Series(self.design["beside"]))
-        margin = _ROUNDING if self.design["confidence"] is None else _LIMIT_MARGIN
-        return (1 + margin) * self._unchanged(p_sx @ np.eye(codes.max() + 1)[codes])
+        n_rows, confidence = self.design["n_samples"] or 1.0, self.design["confidence"]
+        of_each = confidence and confidence_of_each(confidence, len(self.proportions))
+        counts = n_rows * p_sx @ np.eye(codes.max() + 1)[codes]
+        return epsilon_beside(counts, self.design["measure"], self.design["scope"], of_each)
 
     def summary(self, mechanism: Any) -> ReleaseSummary:
         """Return the summary of a mechanism, with all secrets together."""

@@ -20,7 +20,7 @@ def source_of(options: argparse.Namespace) -> Iterator[Source]:
     """Yield the table IN, after checking that it has all columns that options name."""
     with read_from(
         options.source,
-        kind=options.format,
+        format=options.format,
         delimiter=options.delimiter,
         encoding=options.encoding,
         header=options.header,
@@ -50,6 +50,7 @@ def transformer_for(
         confidence=options.confidence,
         alphabet=_alphabet(options),
         n_bins=bins | dict(options.edges),
+        ordered=dict(options.ordered) or None,
         min_frequency=options.min_frequency,
         max_categories=options.max_categories,
         smoothing=options.smoothing,

@@ -32,6 +32,7 @@ from .._messages import (
     watched,
 )
 from ..engines.file_tables import PIPE, is_pipe
+from ..recipes import OPTIONS
 from .checks import check
 
 # Seconds between two updates of the progress line on a terminal.
@@ -118,23 +119,6 @@ def clear_progress() -> None:
 
 
 # Messages of the library, in terms of options.
-
-
-# Parameters of the library by the names of options.
-_SAME_NAMES = (
-    "allow_leaking", "alphabet", "beside", "columns", "confidence", "edges", "epsilon",
-    "force", "handle_unknown", "header", "max_categories", "max_cells", "max_factor",
-    "max_shift", "max_outputs", "measure", "min_frequency", "names", "output", "person",
-    "proportions", "record_ids", "remainder", "scope", "sensitive", "smoothing", "solver",
-    "solver_options", "target", "utility",
-)  # fmt: skip
-OPTIONS = {
-    **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
-    "n_bins": "--bins",
-    "n_settings": "--settings",
-    "secret_key": "--key-file",
-    "utility_at_least": "--keep-utility",
-}
 
 
 def in_options(error: Exception | str) -> str:

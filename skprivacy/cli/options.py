@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import BooleanOptionalAction
 from typing import Any, TypeAlias
 
+from ..recipes import DEFAULT_BINS
 from . import values
 
 Options: TypeAlias = dict[str, tuple[dict[str, Any], str]]
@@ -131,13 +132,17 @@ DESIGN: Options = {
         "is scored by a model that saw other rows of the same person; never released",
     ),
     "--bins": (
-        {**_NUMBER, "default": values.DEFAULT_BINS},
-        f"bin numbers with more distinct values than this at quantiles (default: "
-        f"{values.DEFAULT_BINS})",
+        {**_NUMBER, "default": DEFAULT_BINS},
+        f"bin numbers with more distinct values than this at quantiles (default: {DEFAULT_BINS})",
     ),
     "--edges": (
         {"type": values.edges, "action": "append", "default": [], "metavar": "NAME=A,B,..."},
         "bin the numbers of a column at these edges instead; may be repeated",
+    ),
+    "--ordered": (
+        {"type": values.ordered, "action": "append", "default": [], "metavar": "NAME=A,B,..."},
+        "texts of a column in ascending order, such as risk=low,medium,high, so that low is "
+        "closer to medium than to high; may be repeated",
     ),
     **CATEGORICAL,
     "--min-frequency": (
@@ -227,9 +232,35 @@ SANITIZE: Options = {
         "what to release: the same columns (label), one column of symbols (symbol), or a column "
         "of probabilities for each value (posterior); default: label",
     ),
+    "--made-up": (
+        {"choices": list(values.MADE_UP), "default": values.MADE_UP[0]},
+        "how rows are made up from cells or pools of rare combinations: columns drawn together "
+        "(for_any_use); the same, but drawn again if a row falls into another cell, which suits "
+        "one model of the --target (for_one_model); or each column drawn by itself "
+        "(column_by_column); default: for_any_use",
+    ),
+    "--release-target": (
+        _FLAG,
+        "also release the --target, drawn with each row under the same budget, so that models can "
+        "be trained on OUT alone (default: it is left out)",
+    ),
     **REMAINDER,
     **SHOW_GROUPS,
     "--save-mechanism": ({"metavar": "M.json"}, "save the mechanism for `skprivacy apply`"),
+}
+UI: Options = {
+    "file": (
+        {"nargs": "?", "metavar": "FILE"},
+        ".csv, .tsv (both also .gz) or .parquet, to open at once",
+    ),
+    "--port": (
+        {"type": values.port, "default": 0, "metavar": "N"},
+        "port of the page, from 1024 to 65535 (default: any that is free)",
+    ),
+    "--browser": (
+        _YES_OR_NO,
+        "whether to open the page in the browser (default: yes)",
+    ),
 }
 KEY: Options = {"file": (_FILE, "output file"), **JSON}
 CURVE: Options = {
@@ -278,6 +309,16 @@ AUDIT: Options = {
         {**_NAMES, "default": []},
         "columns published beside the release, under its budget, separated by commas; they are "
         "attacked together with it",
+    ),
+    "--others": (
+        _FILE,
+        "a file like IN with people from the same population who were left out of the release: "
+        "tests whether people in IN can be found in the release better than these",
+    ),
+    "--known": (
+        _NAMES,
+        "with --others: the columns that somebody knows about a person (default: the first seven "
+        "released ones)",
     ),
     "--secrets": (
         _NAMES,

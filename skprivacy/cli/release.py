@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ import pandas as pd
 from .._messages import doing, listed, part_of
 from ..describing import ReleaseSummary
 from ..describing.face_value import face_value_lines
+from ..encoding.values import scale_of
 from ..engines.file_tables import PIPE, Source, sha256_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
+from ..recipes import scale_text
 from ..releasing.keyed import check_own_column
 from ..transformer import PrivacyFunnelTransformer
 from .checks import check_needed, released_columns, secret_keys
@@ -100,6 +103,8 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
         source.names,
         epsilon=epsilon,
         output=options.output,
+        made_up=options.made_up,
+        release_target=options.release_target,
         handle_unknown=options.handle_unknown,
     )
     named = {*released_columns(options, source.names), *options.sensitive}
@@ -230,6 +235,7 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
             "copied": copied,
             "leaking": dict(summary.leaking),
             "record_ids": options.record_ids,
+            "ordered": [*_suggested(transformer).values()],
         }
         return facts if options.output == "label" else {**facts, "fidelity": None}, []
     lead, sure = summary.lead(), transformer.confidence or "none"
@@ -237,13 +243,41 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
         f"{options.target}: {released.n_rows:,} rows; {_treatments(summary, copied)} "
         f"(--utility {summary.mechanism.objective.name}, --confidence {sure}).",
         lead,
-        *(text for text in summary.sentences(options.show_groups)[1:-1] if text not in lead),
+        *(
+            text.replace(summary.target_sentence(), summary.target_sentence("--release-target"))
+            for text in summary.sentences(options.show_groups)[1:-1]
+            if text not in lead
+        ),
         *_keyed_lines(options.record_ids),
         *(face_value_lines(summary.fidelity) if options.output == "label" else []),
+        *_scale_lines(transformer),
     ]
     if options.save_mechanism:
         lines.append(f"Wrote {options.save_mechanism}.")
     return {}, lines
+
+
+def _suggested(transformer: PrivacyFunnelTransformer) -> dict[Any, str]:
+    """Return suggestions of an order for columns whose texts look like a scale."""
+    fitted = fitted_of(transformer)
+    found = {}
+    for name, column, type_ in zip(
+        fitted.x_names, fitted.alphabet.columns, fitted.types, strict=False
+    ):
+        order = scale_of([value for value in column.values if value is not None])
+        if order is not None and not type_.is_ordered:
+            found[name] = scale_text(name, order)
+    return found
+
+
+def _scale_lines(transformer: PrivacyFunnelTransformer) -> list[str]:
+    if transformer.utility != "distortion":  # nothing else depends on an order
+        return []
+    return [
+        f"The values of {name} look like a scale. If they are, release values "
+        f"closer to the true ones with --ordered {shlex.quote(text)}."
+        for name, text in _suggested(transformer).items()
+    ]
 
 
 def _treatments(summary: ReleaseSummary, copied: Sequence[str]) -> str:

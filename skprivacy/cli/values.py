@@ -36,12 +36,14 @@ SOLVERS = (
 )
 UTILITIES = ("distortion", "mutual_information", "guess", "target")
 ALPHABETS = ("auto", "values", "cells")
-DEFAULT_BINS = 10
+MADE_UP = ("for_any_use", "for_one_model", "column_by_column")
 USUAL_CONFIDENCE = 0.95
 KEPT_UTILITY = 0.9
 LARGEST_CONFIDENCE = 0.9999
 
 
+# A name, in quotes if it has an equals sign in it, and a list.
+_SCALE = re.compile(r'(?:"((?:[^"]|"")+)"|([^"=][^=]*))=(.+)', re.DOTALL)
 _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 
@@ -144,6 +146,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """Return a port that needs no special rights."""
+    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1024 to 65535")
+    return int(text)
+
+
 def frequency(text: str) -> float:
     """Return a number of rows, or a share of them."""
     return positive(text) if text.isdecimal() else share(text)
@@ -160,6 +169,17 @@ def edges(text: str) -> tuple[str, list[float]]:
         )
     inner = [edge for edge in edges if math.isfinite(edge)]
     return name, [-math.inf, *inner, math.inf]
+
+
+def ordered(text: str) -> tuple[str, list[str]]:
+    """Return the name of a column, possibly in quotes, and its texts in ascending order."""
+    parts = _SCALE.fullmatch(text)
+    found = names(parts[3]) if parts else []
+    if parts is None or len({*found}) < max(2, len(found)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form risk=low,medium,high, with each text once"
+        )
+    return parts[2] or parts[1].replace('""', '"'), found
 
 
 def measure(text: str) -> str | Measure:

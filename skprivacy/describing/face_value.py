@@ -1,5 +1,6 @@
 """How close released values are to the true ones, in sentences and as a table."""
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from .numbers import shown
 
 # Stands for a figure that does not apply, in tables.
 DOES_NOT_APPLY = "\N{EN DASH}"
+
+# Swaps of several columns may take more than a line.
+_WIDTH = 99
 
 # Maximum number of values named in a line.
 _MOST_NAMED = 12
@@ -26,6 +30,8 @@ def rows_unchanged(fidelity: Fidelity) -> str:
     """Return the share of unchanged rows in words, without a full stop."""
     if fidelity.of_cells:
         text = "Each column of a released row is drawn separately from the rows of a cell"
+        if fidelity.is_joint:
+            text = "Released rows are made up: their columns are drawn together, as in a cell"
         if np.isnan(fidelity.unchanged):
             return text
         return f"{text}: taken at face value, {_share(fidelity.unchanged)} of the rows are true"
@@ -123,5 +129,7 @@ def face_value_lines(fidelity: Fidelity) -> list[str]:
     if fidelity.pooled:
         lines.append(f"{fidelity.pooled:.1%} of the rows have values that are pooled.")
     if swaps := listed_swaps(fidelity.swaps):
-        lines += ["The most frequent swaps:", *(f"  {swap}" for swap in swaps)]
+        lines.append("The most frequent swaps:")
+        for swap in swaps:
+            lines += textwrap.wrap(f"  {swap}", _WIDTH, subsequent_indent="    ")
     return lines + never_released(fidelity)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from .._messages import in_points, listed
+from .._messages import Setting, in_points, listed
 from .._typing import FloatArray, IntArray, Labels, Scope
 from ..fidelity import Fidelity
 from ..measures import Measure
@@ -328,6 +328,24 @@ class SecretSummary:
             text += f", and that of {group} from {rare.prior:.1%} to {rare.ends()[1]}"
         return f"{text}, at most, if groups have the same shares as here."
 
+    def guess(self, show_groups: bool = False) -> str:
+        """Return what whoever sees a released row can do to a guess, as one sentence.
+
+        show_groups : whether to name the group that moves the furthest.
+        """
+        if why := self._why_unknown():
+            return why
+        found, who = self.moves()[self.most_exposed], "Whoever sees a released row"
+        about = f"a guess about {self.name}"
+        if show_groups:
+            label = shown((self.secret.s_labels or ())[self.most_exposed])[1:-1]
+            about = f"the guess that {self.name} is {label}"
+        if found.width < NO_MOVE:
+            return f"{who} cannot move {about} at all."
+        if self.release.scope == "average":
+            return f"{who} may move {about} by any amount: a budget on average bounds no row."
+        return f"{who} can move {about} from {found.in_words()}, at most."
+
     def attacker(self) -> str:
         """Return sentences comparing the best possible attacker with a blind guess."""
         right, more = self.in_rows.attacker_accuracy, self.in_rows.attacker_advantage
@@ -435,6 +453,8 @@ class ReleaseSummary:
         How close released values are to the true ones.
     released, beside, protected : tuple of str
         The columns that are replaced, published beside the release, and protected.
+    left_out : tuple of str
+        The columns of a target that is not released.
 
     Examples
     --------
@@ -460,6 +480,7 @@ class ReleaseSummary:
     before_smoothing: Mapping[Any, Any] = field(default_factory=dict)
     leaking: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[Any, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def measure(self) -> Measure:
@@ -661,6 +682,25 @@ class ReleaseSummary:
             f"these rows, {learned or 'that is nothing'}."
         )
 
+    def made_up_sentence(self) -> str:
+        """Return what may be read from made-up rows, and what not; empty for other rows."""
+        if not self.fidelity.is_joint:
+            return ""
+        return (
+            "Distributions of columns, relations of two columns and models can be read from "
+            "made-up rows; nothing about one person can. What they reveal follows from the "
+            "channel: each row is unique, so it cannot be estimated from them."
+        )
+
+    def target_sentence(self, option: str = str(Setting("release_target", True))) -> str:
+        """Return a sentence on a target that is not released, and how to release it."""
+        if not self.left_out:
+            return ""
+        return (
+            f"The target ({listed(self.left_out)}) is left out, so no model can be trained on the "
+            f"released rows alone: {option} draws it with each row, under the same budget."
+        )
+
     def sentences(self, show_groups: bool = False) -> list[str]:
         """Return what is protected, revealed and kept, and how true released values are, in words.
 
@@ -683,7 +723,8 @@ class ReleaseSummary:
         ]
         notice = "" if self.treatment == "randomised" else self.treatment_sentence()
         said = [self._worst.protection(), self.not_covered(), *each, self.together_sentence()]
-        said += [notice, self.kept_sentence(), at_face_value(self.fidelity)]
+        said += [notice, self.kept_sentence(), self.made_up_sentence(), self.target_sentence()]
+        said += [at_face_value(self.fidelity)]
         return [*filter(None, said)]
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -13,7 +14,8 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
-from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
+from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, middle, pool
+from .rows import RowModel, RowTask, learn_rows
 
 # Up to this size, combinations of columns are found with a look-up table, beyond it with an index.
 _MOST_LOOK_UPS = 1 << 22
@@ -38,6 +40,9 @@ Decoded: TypeAlias = list[tuple[list[Any], IntArray]]
 
 # Random draws from [0, 1) for rows (first argument), independent for each column (second).
 Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
+
+# The same, independent for each attempt to make up a row (third argument).
+Attempts: TypeAlias = Callable[[IntArray, int, int], FloatArray]
 
 
 class Alphabet(ABC):
@@ -133,6 +138,24 @@ class Alphabet(ABC):
         shown = enumerate(self.shown)
         return [(c.values, c.codes(symbols, rows, uniform(rows, i))) for i, c in shown]
 
+    @property
+    def row_model(self) -> RowModel | None:
+        """How columns are drawn together where a symbol stands for many rows; None if unknown."""
+        return None
+
+    @property
+    @abstractmethod
+    def made_up(self) -> list[MadeUpColumn]:
+        """What each column may show in rows whose columns are drawn together."""
+
+    @abstractmethod
+    def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
+        """Return the same as `decode`, with the columns of a row drawn together.
+
+        symbols : that the rows show; n_attempts : how often a row is drawn at most, until it is a
+        row of the cell that it shows.
+        """
+
     def column_codes(self) -> list[IntArray | None]:
         """Return the symbols of each of `read_columns` that make up each symbol; None for cells.
 
@@ -173,7 +196,8 @@ class ValueAlphabet(Alphabet):
     combinations : (n, n_columns), the symbols of the columns that occur together, in lexicographic
     order; symbols : the symbol of each combination; members : (m, n_columns), the values that
     occur together, as positions in each column's list; member_of : the combination of each
-    member; weights : the total weight of each member.
+    member; weights : the total weight of each member; people : how many rows have each, None if
+    that is not known: at least one.
     """
 
     columns: tuple[ColumnAlphabet, ...]
@@ -182,6 +206,7 @@ class ValueAlphabet(Alphabet):
     members: IntArray
     member_of: IntArray
     weights: FloatArray
+    people: FloatArray | None = None
 
     @cached_property
     def n_symbols(self) -> int:
@@ -265,6 +290,12 @@ class ValueAlphabet(Alphabet):
         found, symbols = np.diag(np.where(self.is_pool, 0.0, 1.0)), self.symbols[self.member_of]
         of_symbol = np.bincount(symbols, self.weights)
         shares = self.weights / np.where(of_symbol > 0, of_symbol, 1.0)[symbols]
+        if self.row_model is not None:
+            for group, pooled in enumerate(np.flatnonzero(self.is_pool)):
+                groups = np.full(len(shares), group)
+                kept = self.row_model.probability(list(self.members.T), groups)
+                found[:, pooled] = np.bincount(symbols, shares * kept, self.n_symbols)
+            return found
         by_column = [self.shown_shares(position) for position in range(len(self.columns))]
         for pooled in np.flatnonzero(self.is_pool):
             kept = np.ones(len(symbols))
@@ -278,6 +309,44 @@ class ValueAlphabet(Alphabet):
         members = self.symbols[self.member_of], self.weights
         pairs = zip(self.columns, self.members.T, strict=True)
         return [_shown_column(*pair, *members, fewest=2) for pair in pairs]
+
+    @cached_property
+    def row_model(self) -> RowModel | None:
+        """How members of pools are made up; None without pools, and for one column."""
+        if len(self.columns) < 2 or not self.is_pool.any():
+            return None
+        symbols = self.symbols[self.member_of]
+        chosen = np.flatnonzero(self.is_pool[symbols])
+        groups = (np.cumsum(self.is_pool) - 1)[symbols[chosen]]
+        positions = list(self.members[chosen].T)
+        n_groups, weights = int(self.is_pool.sum()), self.weights[chosen]
+        people = np.ones(len(chosen)) if self.people is None else self.people[chosen]
+        counted = n_groups, weights, people, True
+        return learn_rows(RowTask(self.columns, positions, groups, *counted))
+
+    @cached_property
+    def made_up(self) -> list[MadeUpColumn]:
+        assert self.row_model is not None
+        found = []
+        for i, (column, shown) in enumerate(zip(self.columns, self.shown, strict=True)):
+            alone = {shown.values[code] for code in shown.single[shown.single != UNKNOWN]}
+            found.append(_made_up(column, self.row_model, i, alone, within=False))
+        return found
+
+    def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
+        assert self.row_model is not None
+        pooled = look_up(self.is_pool, symbols)
+        rows = np.flatnonzero(pooled)
+        groups = (np.cumsum(self.is_pool) - 1)[symbols[rows]]
+        codes, left = self.row_model.draw(groups, lambda column: draws(rows, column, 0))
+        found: Decoded = []
+        for i, (made, shown) in enumerate(zip(self.made_up, self.shown, strict=True)):
+            place = {value: place for place, value in enumerate(made.values)}
+            alone = np.array([*(place.get(value, UNKNOWN) for value in shown.values), UNKNOWN])
+            index = look_up(alone[shown.single], symbols)
+            index[rows] = made.index(codes[i], left[i])
+            found.append((made.values, index))
+        return found
 
     def can_be_read(self, symbols: IntArray) -> bool:
         # Not if two columns of a pool are drawn separately, nor if a pool of rare values is shown
@@ -316,8 +385,9 @@ def learn_alphabet(
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     combinations, member_of = combine(parts, [column.n_symbols for column in columns])
     counts = count(member, len(members), weights)[:-1].astype(float)
+    people = count(member, len(members), options[0].get("multiplicities"))[:-1].astype(float)
     every = np.arange(len(combinations))
-    alphabet = ValueAlphabet(columns, combinations, every, members, member_of, counts)
+    alphabet = ValueAlphabet(columns, combinations, every, members, member_of, counts, people)
     return alphabet, take(np.append(member_of, UNKNOWN), member)
 
 
@@ -423,6 +493,108 @@ class ShownColumn:
             pools = np.repeat(list(self.pools), sizes)
             by_symbol[pools, codes] = shares / np.repeat(cumulated[ends], sizes)
         return by_symbol
+
+
+# Columns of rows that are made up together.
+
+
+# A bin of numbers is shown as at most this many numbers within it.
+_MOST_IN_BIN = 16
+
+# Numbers have as many decimals as the column has, up to this.
+_MOST_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUpColumn:
+    """The values that one column may show.
+
+    values : all of them, in order, a missing one last; starts, places : where the values of each
+    code begin in `places`, which holds positions in `values`.
+    """
+
+    values: list[Any]
+    starts: IntArray
+    places: IntArray
+
+    def index(self, codes: IntArray, left: FloatArray) -> IntArray:
+        """Return the position in `values` that each row shows; left : a random draw for each."""
+        sizes = np.diff(self.starts)
+        within = np.minimum((left * sizes[codes]).astype(np.intp), sizes[codes] - 1)
+        return self.places[self.starts[codes] + within]
+
+    def by_code(self, n_values: int) -> FloatArray:
+        """Return how often each code is shown as each of `values`."""
+        sizes = np.diff(self.starts)
+        found = np.zeros((len(sizes), n_values))
+        np.add.at(found, (np.repeat(np.arange(len(sizes)), sizes), self.places),
+                  np.repeat(1 / np.maximum(sizes, 1), sizes))  # fmt: skip
+        return found
+
+
+def made_up_column(column: ColumnAlphabet, model: RowModel, position: int) -> MadeUpColumn:
+    """Return what a column shows if rows are made up, with numbers drawn within their bins."""
+    return _made_up(column, model, position, set(), within=True)
+
+
+def _made_up(
+    column: ColumnAlphabet, model: RowModel, position: int, alone: set[Any], within: bool
+) -> MadeUpColumn:
+    """Return what a column shows; alone : values that are shown besides; within : see above."""
+    drawn = model.codes_of(position)
+    is_spread = within and column.is_cut and position not in model.fixed
+    shown: list[list[Any]] = []
+    for code in range(len(column.values) + 1):
+        value = _in_pool(column, code) if code < len(column.values) and drawn[code] else None
+        is_person = value is not None and value != column.values[code]
+        shown.append(_within(column, code) if is_spread and is_person else [value])
+    wanted = {value for code in np.flatnonzero(drawn) for value in shown[code]} | alone
+    every = [*column.values, *(value for values in shown for value in values)]
+    if column.is_cut:
+        every = sorted(value for value in dict.fromkeys(every) if value is not None)
+    values = [value for value in dict.fromkeys(every) if value is not None and value in wanted]
+    values += [None] * (None in wanted)
+    place = {value: i for i, value in enumerate(values)}
+    starts = np.cumsum([0, *map(len, shown)])
+    places = np.array([place.get(value, 0) for of_code in shown for value in of_code])
+    return MadeUpColumn(values, starts, places)
+
+
+def _in_pool(column: ColumnAlphabet, code: int) -> Any:
+    """Return the value that stands for a code, with the decimals of its column."""
+    value = column.in_pool[code]
+    if column.is_cut and isinstance(value, float) and value != column.values[code]:
+        rounded = round(value, _decimals(column))
+        is_inside = column.positions(pd.Series([rounded]), "")[0] == code
+        return rounded if is_inside else value
+    return value
+
+
+def _within(column: ColumnAlphabet, code: int) -> list[Any]:
+    """Return numbers or times within a bin; one, if the bin has no end."""
+    assert column.edges is not None
+    ends = [column.bounds[0], *column.edges.tolist(), column.bounds[1]]
+    low, high = ends[code], ends[code + 1]
+    if not np.isfinite(high - low):
+        return [_in_pool(column, code)]
+    like = _in_pool(column, code)
+    n = _MOST_IN_BIN
+    if isinstance(like, int):  # integers, each of them once
+        n = int(min(n, max(1, np.floor(high) - np.floor(low))))
+    cuts = np.linspace(low, high, n + 1)
+    middles = [middle(a, b, np.nan, like) for a, b in pairwise(cuts.tolist())]
+    if isinstance(like, float):
+        decimals = _decimals(column)
+        middles = [round(value, decimals) for value in middles]
+        middles = [value for value in middles if low < value <= high] or [like]
+    return list(dict.fromkeys(middles))
+
+
+def _decimals(column: ColumnAlphabet) -> int:
+    """Return how many decimals the medians of the bins of a column have."""
+    known = [value for value in column.values if value is not None]
+    fits = (d for d in range(_MOST_DECIMALS) if all(round(v, d) == v for v in known))
+    return next(fits, 15)
 
 
 def shown_pools(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -101,8 +101,8 @@ def cut(
         medians[b] = middles[b] = _value(values, median)
         if rows[median] < FEWEST_ROWS:
             mean = float(np.average(numbers[inside], weights=rows[inside]))
-            middles[b] = _middle(ends[b], ends[b + 1], mean, medians[b])
-    labels = _labels(edges, _value(values, 0))
+            middles[b] = middle(ends[b], ends[b + 1], mean, medians[b])
+    labels = _labels(label, edges, numbers, rows, _value(values, 0))
     return Bins(labels, medians, middles, of_bins[0], of_bins[1], edges, bounds)
 
 
@@ -111,21 +111,21 @@ def _value(values: Any, position: int) -> Any:
     return values.take([position]).tolist()[0]
 
 
-def _middle(low: float, high: float, mean: float, like: Any) -> Any:
+def middle(low: float, high: float, mean: float, like: Any) -> Any:
     """Return the middle of a bin; for an unbounded bin, its mean.
 
     like : a value of the column, whose type the result has.
     """
-    middle = (low + high) / 2
-    middle = middle if np.isfinite(middle) else mean
+    place = (low + high) / 2
+    place = place if np.isfinite(place) else mean
     if isinstance(like, datetime.date | datetime.timedelta):
-        return _as_time(middle, like)
-    if isinstance(like, numbers.Integral):
-        whole = [int(number) for number in (round(middle), np.floor(middle), np.ceil(middle))]
+        return _as_time(place, like)
+    if isinstance(like, Integral):
+        whole = [int(number) for number in (round(place), np.floor(place), np.ceil(place))]
         return next((number for number in whole if low < number <= high), whole[0])
     if isinstance(like, decimal.Decimal):
-        return decimal.Decimal(middle).quantize(like)
-    return type(like)(middle)
+        return decimal.Decimal(place).quantize(like)
+    return type(like)(place)
 
 
 def _as_time(nanoseconds: float, like: Any) -> Any:
@@ -179,7 +179,41 @@ def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
     return edges
 
 
-def _labels(edges: FloatArray, example: object) -> list[str]:
+def _labels(
+    name: Hashable, edges: FloatArray, numbers: FloatArray, rows: CountArray, example: object
+) -> list[str]:
+    """Return names of bins, which begin with that of the column.
+
+    numbers, rows : the distinct values, and the rows that have each; example : one of them.
+    """
+    before = f"x{name} " if isinstance(name, int) else f"{name} ".lstrip()
+    is_time = isinstance(example, datetime.date | datetime.timedelta)
+    if not is_time and (numbers == np.floor(numbers)).all():
+        return [before + text for text in _of_integers(edges, numbers, rows)]
+    return [before + text for text in _between(edges, example)]
+
+
+def _of_integers(edges: FloatArray, numbers: FloatArray, rows: CountArray) -> list[str]:
+    """Return which integers each bin holds; those at both ends also hold all beyond."""
+    texts = _between(edges, 0)
+    low = np.floor(np.append(-np.inf, edges)) + 1  # the first integer above each edge
+    high = np.floor(np.append(edges, np.inf))
+    starts = np.searchsorted(numbers, edges, side="right")
+    for b, inside in enumerate(np.split(np.arange(len(numbers)), starts)):
+        if len(inside) == 1 and rows[inside[0]] >= FEWEST_ROWS:
+            low[b] = high[b] = numbers[inside[0]]
+        if low[b] == high[b]:
+            texts[b] = f"{low[b]:.0f}"
+        elif np.isinf(low[b]) and np.isfinite(high[b]):
+            texts[b] = f"<= {high[b]:.0f}"
+        elif np.isinf(high[b]) and np.isfinite(low[b]):
+            texts[b] = f">= {low[b]:.0f}"
+        elif low[b] < high[b] and np.isfinite(high[b] - low[b]):
+            texts[b] = f"{low[b]:.0f} to {high[b]:.0f}"
+    return texts
+
+
+def _between(edges: FloatArray, example: object) -> list[str]:
     if isinstance(example, datetime.date | datetime.timedelta):
         is_time = isinstance(example, datetime.date)
         shown = [str((pd.Timestamp if is_time else pd.Timedelta)(int(edge))) for edge in edges]
@@ -264,6 +298,13 @@ class ColumnAlphabet:
         codes, values = near or factorize(series, label)
         return take(self.at(self.positions_of(values, label)), codes)
 
+    def positions(self, series: pd.Series, label: Hashable) -> IntArray:
+        """Return the position of each row's value in `self.values`, -1 for unknown ones."""
+        if self.edges is not None:
+            return self.bins_of(series, label)
+        codes, values = factorize(series, label)
+        return take(self.positions_of(values, label), codes)
+
     def at(self, positions: IntArray) -> IntArray:
         """Return the symbols at some positions in `self.values`."""
         return np.append(self.symbols, UNKNOWN).take(positions)
@@ -314,15 +355,19 @@ def learn_values(
     pooling: Pooling = (None, None),
     multiplicities: FloatArray | None = None,
     as_declared: bool = False,
+    order: Sequence[Any] | None = None,
 ) -> tuple[ColumnAlphabet, IntArray, IntArray]:
     """Return the `ColumnAlphabet` of a column, a code for each row, and the positions of codes.
 
     These are positions in `ColumnAlphabet.values`; that of a missing value comes last. weights :
     of the rows, or None; pooling : (min_frequency, max_categories); multiplicities : the number of
     rows of the data that each row stands for, or None for one; as_declared : whether categories
-    without rows are symbols too.
+    without rows are symbols too; order : of the values, if they are texts with an order.
     """
     near = coded_by_offset(series)
+    if order is not None and pd.api.types.is_numeric_dtype(series.dtype):
+        problem = f" names the column {label!r}, which holds numbers, and these have an order."
+        raise ValueError(Message(Named("ordered"), problem))
     is_weighted = weights is not None or multiplicities is not None
     bins = None if near or is_weighted else _cut_sorted(series, n_bins, label)
     if bins is not None:
@@ -344,7 +389,7 @@ def learn_values(
     if family in ("numbers", "times") and _are_cut(values, n_bins):
         found = _cut_finite(values, totals[seen], rows[seen], n_bins, label)
     else:
-        found = _categories(values, totals[seen], rows[seen], family, label)
+        found = _categories(values, totals[seen], rows[seen], family, label, order)
     alphabet = _alphabet(found, totals[-1], rows[-1], pooling, as_declared)
     return alphabet, codes, alphabet.positions_of(distinct, label)
 
@@ -375,13 +420,26 @@ def _cut_finite(
 
 
 def _categories(
-    values: Any, weights: FloatArray, rows: CountArray, family: str, label: Hashable
+    values: Any,
+    weights: FloatArray,
+    rows: CountArray,
+    family: str,
+    label: Hashable,
+    order: Sequence[Any] | None,
 ) -> Bins:
-    """Return distinct values without bins, sorted unless they are categories."""
+    """Return distinct values without bins: sorted, as categories are, or in a given order."""
     if family == "numbers":
         _check_finite(np.array(values, dtype=float), label)
     values = as_list(values)
-    if family != "category":
+    if order is not None:
+        place = {value: i for i, value in enumerate(order)}
+        if n_others := sum(value not in place for value in values):
+            # They are not shown: the column may be S.
+            lacks = f": the order {list(order)!r} of the column {label!r} lacks {n_others} of its "
+            raise ValueError(Message(Named("ordered"), f"{lacks}distinct values."))
+        by_order = sorted(range(len(values)), key=lambda i: place[values[i]])
+        values, weights, rows = [values[i] for i in by_order], weights[by_order], rows[by_order]
+    elif family != "category":
         try:
             order = sorted(range(len(values)), key=values.__getitem__)
         except TypeError as error:
@@ -418,7 +476,7 @@ def pool(counts: CountArray, min_frequency: float | None, max_categories: int | 
     min_frequency and max_categories are as in scikit-learn's OneHotEncoder.
     """
     least = 0 if min_frequency is None else min_frequency
-    if not isinstance(least, numbers.Integral):
+    if not isinstance(least, Integral):
         least *= counts.sum()
     rare = counts < least
     n_symbols = len(counts) - rare.sum() + rare.any()

@@ -14,9 +14,11 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
 from .alphabets import (
     Alphabet,
+    Attempts,
     Columns,
     Decoded,
     Encoded,
+    MadeUpColumn,
     Names,
     ShownColumn,
     Uniform,
@@ -25,6 +27,7 @@ from .alphabets import (
     unknown_values,
 )
 from .columns import ColumnAlphabet
+from .rows import RowModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,17 @@ class PairedAlphabet(Alphabet):
 
     def decode(self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform) -> Decoded:
         return self.inner.decode(self.x_symbols[symbol_of_output], outputs, uniform)
+
+    @property
+    def row_model(self) -> RowModel | None:
+        return self.inner.row_model
+
+    @property
+    def made_up(self) -> list[MadeUpColumn]:
+        return self.inner.made_up
+
+    def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
+        return self.inner.decode_together(look_up(self.x_symbols, symbols), draws, n_attempts)
 
     def decode_beside(self, symbol_of_output: IntArray, outputs: IntArray) -> Decoded:
         values_of_z = np.empty((self.beside.n_symbols, len(self.beside.columns)), dtype=np.intp)

@@ -9,7 +9,8 @@ import datetime
 import decimal
 import math
 import numbers
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -269,3 +270,68 @@ def _time(value: Any) -> Any:
             written = make(found.asm8).as_unit(unit)
             break
     return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
+
+
+# Texts that look like the steps of a scale.
+
+
+# Words of a scale in ascending order; words on one step mean about the same.
+_SCALES = tuple(
+    tuple(tuple(step.split("|")) for step in scale.split(", "))
+    for scale in (
+        "none|no, lowest|minimal, very low, low, medium-low|medium low, "
+        "medium|moderate|middle|mid|average|normal, medium-high|medium high, high, very high, "
+        "highest|extreme|maximal",
+        "strongly disagree|disagree strongly, disagree|somewhat disagree, "
+        "neutral|neither agree nor disagree|undecided, agree|somewhat agree, "
+        "strongly agree|agree strongly",
+        "never, rarely|seldom|hardly ever, sometimes|occasionally, often|frequently, "
+        "usually|mostly, always",
+        "very poor|very bad|terrible, poor|bad, fair|ok|okay, good, very good, excellent",
+        "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+        "none|no, mild|minor|slight, moderate, severe|serious|major, critical|very severe",
+        "very small|tiny, small, medium, large|big, very large|huge",
+        "xxs, xs, s, m, l, xl, xxl, xxxl",
+        "very young, young, middle-aged|middle aged, old, very old",
+        "primary, secondary, tertiary",
+        "beginner|novice, intermediate, advanced, expert",
+    )
+)
+
+# Ranges of numbers, such as "18-25", "26 to 40", "< 18" and "65+".
+_RANGE = re.compile(
+    r"(<=?|>=?|under |over )? *(\d+(?:\.\d+)?)(?: *(?:-|to|\u2013) *\d+(?:\.\d+)?)?(\+)?"
+)
+
+_MOST_STEPS = 20
+
+
+def scale_of(values: Iterable[Any]) -> list[str] | None:
+    """Return texts in ascending order if they look like the steps of a scale, else None.
+
+    >>> scale_of(["High", "Low", "Medium"])
+    ['Low', 'Medium', 'High']
+    >>> scale_of(["65+", "18-25", "26-64"])
+    ['18-25', '26-64', '65+']
+    """
+    texts = list(values)
+    if not 3 <= len(texts) <= _MOST_STEPS or not all(isinstance(text, str) for text in texts):
+        return None
+    words = [" ".join(text.lower().replace("_", " ").split()) for text in texts]
+    for scale in _SCALES:
+        step_of = {word: step for step, words in enumerate(scale) for word in words}
+        steps = [step_of.get(word) for word in words]
+        if None not in steps and len(set(steps)) == len(steps):
+            return [text for _, text in sorted(zip(steps, texts, strict=True))]
+    found = [_RANGE.fullmatch(word) for word in words]
+    if not all(found) or all(match and match[0] == match[2] for match in found):
+        return None
+    ends = [_start(match) for match in found if match]
+    if len(set(ends)) < len(ends):
+        return None
+    return [text for _, text in sorted(zip(ends, texts, strict=True))]
+
+
+def _start(match: re.Match[str]) -> tuple[float, int]:
+    is_below = match[1] is not None and match[1][0] in "<u"
+    return float(match[2]), -1 if is_below else 1 if match[1] is not None else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
+import io
 import os
 import secrets
 import shutil
@@ -19,7 +20,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -108,40 +109,56 @@ class Input:
     @property
     def stamp(self) -> tuple[int, int]:
         """A key that changes when somebody writes to the file."""
-        status = os.fstat(self.raw.fileno())
-        return status.st_size, status.st_mtime_ns
+        with suppress(io.UnsupportedOperation):  # bytes in memory
+            return self.size, os.fstat(self.raw.fileno()).st_mtime_ns
+        return self.size, 0
 
     @property
     def size(self) -> int:
         """The number of bytes, before decompression."""
-        return os.fstat(self.raw.fileno()).st_size
+        here, size = self.raw.tell(), self.raw.seek(0, os.SEEK_END)
+        self.raw.seek(here)
+        return size
 
 
 @contextmanager
-def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
+def opened(path: FilePath | BinaryIO, kind: str | None = None) -> Iterator[Input]:
     """Open a path, or "-" for the standard input, as an `Input`.
 
-    A pipe is copied to a temporary file first.
+    A pipe is copied to a temporary file first. An open binary file is read and stays open.
     """
-    found, compressed = kind_of(path, kind)
+    found, compressed = kind_of(name_of(path), kind)
     if str(path) == PIPE and sys.stdin is None:
         raise ValueError("The standard input is closed.")
-    source = sys.stdin.buffer if str(path) == PIPE else open(path, "rb")  # noqa: SIM115
+    is_open = str(path) == PIPE or not isinstance(path, str | Path)
+    source = _stream_of(path)
     try:
         if source.seekable() and str(path) != PIPE:
-            yield Input(str(path), found, source, compressed)
+            yield Input(name_of(path), found, source, compressed)
             return
         with temporary() as spool:
             shutil.copyfileobj(source, spool)
             spool.seek(0)
             magic = spool.read(4)
             found = "parquet" if magic == b"PAR1" else found
-            yield Input(str(path), found, spool, compressed=magic.startswith(b"\x1f\x8b"))
+            yield Input(name_of(path), found, spool, compressed=magic.startswith(b"\x1f\x8b"))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+        raise ValueError(f"{name_of(path)} is damaged: {error}") from error
     finally:
-        if str(path) != PIPE:
+        if not is_open:
             source.close()
+
+
+def name_of(path: FilePath | BinaryIO) -> str:
+    """Return the name of a path or of an open file."""
+    return str(path if isinstance(path, str | Path) else getattr(path, "name", "the file"))
+
+
+def _stream_of(path: FilePath | BinaryIO) -> BinaryIO:
+    """Return the bytes of a path, of the standard input, or of an open file."""
+    if not isinstance(path, str | Path):
+        return path
+    return sys.stdin.buffer if str(path) == PIPE else open(path, "rb")
 
 
 @contextmanager

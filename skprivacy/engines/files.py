@@ -25,7 +25,7 @@ from ..fitting.parameters import Settings
 from ..fitting.tally import NUMBER, RowNumbers, RowSample, Tally
 from ..releasing.keyed import RecordNoise, RecordSource, noise_source, repeated
 from ..releasing.record_ids import folds_of_keys, n_repeated
-from ..releasing.release import Release, notice_unknown, release_of
+from ..releasing.release import OF_TARGET, Release, notice_unknown, release_of
 from ..releasing.sampler import FreshSource, Noise, RowNoise, Words
 from ..tables.frames import as_table
 from ..tables.table import ColumnRoles, ColumnType
@@ -47,19 +47,19 @@ from .parquet_files import ParquetSink, ParquetSource
 
 @contextmanager
 def read_from(
-    path: FilePath,
+    path: FilePath | BinaryIO,
     *,
-    kind: str | None = None,
+    format: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     header: bool | None = None,
     names: Sequence[str] | None = None,
 ) -> Iterator[Source]:
-    """Open a file as a `Source`."""
-    with opened(path, kind) as input_:
+    """Open a file as a `Source`; format : "csv", "tsv" or "parquet", if no name shows it."""
+    with opened(path, format) as input_:
         if input_.kind == "parquet":
             if header is False or names is not None:
-                raise ValueError(f"{path}: a Parquet file already names its columns.")
+                raise ValueError(f"{input_.name}: a Parquet file already names its columns.")
             yield ParquetSource(input_)
         else:
             yield DelimitedSource(input_, delimiter, encoding, header, names)
@@ -280,12 +280,14 @@ def _family(texts: pd.Series) -> str:
 
 
 def _decoded(column: pd.Series) -> pd.Series:
-    """Return a column without dictionary encoding, whose order means nothing.
+    """Return a column without dictionary encoding, whose order means nothing unless it says so.
 
     A sample holds all values as objects: numbers and times get their types back.
     """
-    is_dictionary = isinstance(column.dtype, pd.CategoricalDtype)
-    return column.astype(column.cat.categories.dtype) if is_dictionary else column.infer_objects()
+    is_dictionary = isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered
+    if is_dictionary:
+        return column.astype(column.cat.categories.dtype)
+    return column.infer_objects()
 
 
 def _converted(column: pd.Series, family: str) -> pd.Series:
@@ -473,7 +475,8 @@ def release_rows(
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.read_positions]
     families, key_position = families_of(fitted), roles.person_in(header, owner)
-    release = release_of(fitted, settings.output, settings.handle_unknown, owner)
+    asked = settings.output, settings.made_up, settings.handle_unknown
+    release = release_of(fitted, *asked, owner)
     if isinstance(source, DelimitedSource):  # categories are written without a loop over rows
         category, types = ColumnType("category"), zip_longest(release.types, families)
         release = replace(release, types=tuple(category if f == "str" else t for t, f in types))
@@ -494,6 +497,7 @@ def release_rows(
                     parts[str(roles.name(position))] = positions[position]
                 else:
                     parts |= {str(name): column for name, column in released.get(position, [])}
+            parts |= {str(name): column for name, column in released.get(OF_TARGET, [])}
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()

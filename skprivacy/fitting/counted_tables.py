@@ -137,7 +137,11 @@ class CountedTable(ABC):
         sample = self.sample(rows.n_rows)
         typed = [roles.name(p) for p in roles.typed_positions]
         types = self.types(typed, {**sample.columns, **x_columns, **rows.beside})
-        return _with_sample(FitInputs(roles, types, rows), counted.s, sample)
+        targets = counted.target or ()
+        of_target = self.types(targets, rows.target or {}) if targets else ()
+        return _with_sample(
+            FitInputs(roles, types, rows, target_types=of_target), counted.s, sample
+        )
 
     def check_rows(self, rows: LabelledRows) -> LabelledRows:
         """Return the same rows, if there are any."""
@@ -263,6 +267,7 @@ class Batches:
 
     def __init__(self, settings: Settings, first: FitInputs) -> None:
         self.roles, self.types, self.n_rows = first.roles, first.types, 0
+        self._target_types = first.target_types
         self._owner = settings.owner
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
         self._tally, self._tallied = Tally(self._counted.names), self._counted
@@ -286,6 +291,8 @@ class Batches:
         columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
         self._sample.add(rows.n_rows, lambda name, chosen: columns[name].iloc[chosen])
         self.types = tuple(map(ColumnType.combined, self.types, batch.types))
+        both = self._target_types, batch.target_types
+        self._target_types = tuple(map(ColumnType.combined, *both))
         self.n_rows += rows.n_rows
 
     def _in_tally(self, rows: LabelledRows, known: KnownCells | None) -> list[pd.Series]:
@@ -340,7 +347,8 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
+        inputs = FitInputs(self.roles, self.types, rows, target_types=self._target_types)
+        return _with_sample(inputs, self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle has counts, but no rows of people.

@@ -88,6 +88,11 @@ class FittedEstimator(BaseEstimator):
         return self._for_attribute().summary
 
     @property
+    def swaps_(self) -> dict[Any, pd.DataFrame]:
+        """What each value of each column is released as: shares of all rows, by column."""
+        return self._for_attribute().swaps
+
+    @property
     def p_sx_(self) -> FloatArray:
         """The joint distribution of S and X learned by `fit`."""
         together = self.mechanism_.together
@@ -139,7 +144,7 @@ class FittedEstimator(BaseEstimator):
             shown._fitted = None
         shown._batches = None
         attributes = super(FittedEstimator, shown)._get_fitted_attr_html(doc_link)
-        for name in ("p_sx_", "sensitive_categories_", "summary_"):
+        for name in ("p_sx_", "sensitive_categories_", "summary_", "swaps_"):
             attributes.pop(name, None)
         return attributes
 

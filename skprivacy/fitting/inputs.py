@@ -19,7 +19,7 @@ from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
 from ..releasing.record_ids import folds_in
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, plain_column
-from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of
+from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of, type_of_dtype
 from .parameters import Settings
 from .tally import NUMBER, KnownCells
 
@@ -218,7 +218,7 @@ class FitInputs:
     roles : of all columns; types : of its `typed_positions`; rows : S, X and the target;
     passed_through : the columns that are released unchanged, in all rows or in a sample;
     s_passed : S in that sample; index : the levels of an index, in the same rows; written : other
-    columns that can be read from those passed through, see `judged`.
+    columns that can be read from those passed through, see `judged`; target_types : of a target.
     """
 
     roles: ColumnRoles
@@ -228,6 +228,7 @@ class FitInputs:
     s_passed: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
+    target_types: tuple[ColumnType, ...] = ()
 
     @property
     def kept(self) -> list[Any]:
@@ -297,7 +298,8 @@ def read_inputs(
         counted = np.flatnonzero(weights)
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
     types = tuple(map(table.type_of, roles.typed_positions))
-    return FitInputs(roles, types, rows, passed, index=index)
+    of_target = (type_of_dtype(column.dtype, "") for column in (rows.target or {}).values())
+    return FitInputs(roles, types, rows, passed, index=index, target_types=tuple(of_target))
 
 
 def roles_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 from .._messages import InPython, Message, Notice, Setting, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet, Cells
+from ..cells.cells import Classes
 from ..channels import tidied
 from ..codes import UNKNOWN, chunks, count, take
 from ..design import Arrange, design_task
@@ -38,11 +39,17 @@ from ..fidelity import (
     spread,
     unit_of,
 )
-from ..fitted import Fitted, Posterior, Secrets, Training, secrets_of
+from ..fitted import Fitted, Posterior, ReleasedTarget, Secrets, Training, secrets_of
 from ..joint import as_joint, count_pairs
 from ..measures import get_measure
 from ..mechanism import Mechanism, named_channel
-from ..releasing.output_names import check_names_out, named_outputs, names_out, readable
+from ..releasing.output_names import (
+    check_names_out,
+    named_outputs,
+    names_out,
+    readable,
+    shown_symbols,
+)
 from ..releasing.sampler import as_sampled
 from ..solvers import DesignTask, most_symbols
 from ..utilities import (
@@ -70,8 +77,13 @@ from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, 
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
-# Outputs of cells are merged as long as that costs at most this share of the utility.
-_MERGED_UTILITY = 0.005
+# Outputs of cells are merged as long as that costs at most this share of the utility; of cells for
+# a target, which are fewer, this one.
+_MERGED_UTILITY, _MERGED_ABOUT_TARGET = 0.005, 0.001
+
+# The tolerance of designs of cells for a target, for more than two groups: what further digits
+# are worth is far less than what the counts of cells get wrong, and they take most of the time.
+_TOL_OF_CELLS = 1e-3
 
 # The alphabet of S, the symbol of each row, and the secrets.
 CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
@@ -89,6 +101,7 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     coded = code_rows(settings, inputs.rows, of_s)
     if coded.alphabet.of_cells:  # which may leave columns out
         inputs = inputs.released_as(coded.names, of_cells=True)
+    inputs = _with_order(settings, inputs)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
@@ -99,12 +112,34 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     with_target = None if coded.target is None else _with_target(coded, rows.weights)
     protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
     n_rows = rows.n_rows, coded.n_effective
-    training = Training(*protected, *n_rows, raw, with_target, of_index)
+    target_names = tuple(map(str, rows.target or ()))
+    training = Training(*protected, *n_rows, raw, with_target, target_names, of_index)
     of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
     designed = inputs.types, coded.alphabet, mechanism, leaking
-    fitted = Fitted(roles, *designed, of_target, training)
+    shown = None
+    if coded.alphabet.of_cells and settings.draws_together:
+        loss = distances_of(settings, inputs, coded) if settings.has_distances else None
+        shown = shown_symbols(mechanism.channel, mechanism.p_x, mechanism.strata, loss)
+    target = None
+    if settings.release_target:
+        assert rows.target is not None
+        roles = replace(roles, target_names=tuple(rows.target))
+        target = _released_target(coded, inputs, mechanism)
+    fitted = Fitted(roles, *designed, of_target, shown, target, training)
     check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
     return fitted
+
+
+def _with_order(settings: Settings, inputs: FitInputs) -> FitInputs:
+    """Return inputs whose types say which columns are ordered by a parameter."""
+    if not settings.ordered:
+        return inputs
+    names = map(inputs.roles.name, inputs.roles.typed_positions)
+    typed = zip(names, inputs.types, strict=True)
+    types = (
+        replace(t, is_ordered=t.is_ordered or n in (settings.ordered or {})) for n, t in typed
+    )
+    return replace(inputs, types=tuple(types))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +173,11 @@ def code_rows(
     beside = (
         code_beside(settings, rows) if rows.beside else None
     )  # checked before cells are learned
-    alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
+    s = Classes.of(sensitive, s_codes, list(rows.s_columns.values()))
+    v = None
+    if target is not None and v_codes is not None and rows.target:
+        v = Classes.of(target, v_codes, list(rows.target.values()))
+    alphabet, x_codes, names = _code_x(settings, rows, secrets, s, v)
     if beside is not None:
         alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
     counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
@@ -154,8 +193,8 @@ def _code_x(
     settings: Settings,
     rows: LabelledRows,
     secrets: Secrets,
-    s_codes: IntArray,
-    v_codes: IntArray | None,
+    s: Classes,
+    v: Classes | None,
 ) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
     """Return the alphabet of X (values or cells), the symbol of each row, and its columns."""
     if rows.cells is not None:
@@ -176,16 +215,18 @@ def _code_x(
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
     training = training_rows(settings, rows, cells)
     if training is rows:
-        return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+        return learn_cells(settings, rows, cells, secrets, s, v)
     known = cells_learned_from(settings, training, cells)
     return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
 
 
 def cells_learned_from(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
     """Learn cells from some rows, by which other rows can be counted."""
-    _, s_codes, secrets = code_sensitive(settings, rows)
-    v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
-    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    sensitive, s_codes, secrets = code_sensitive(settings, rows)
+    s, v = Classes.of(sensitive, s_codes, list(rows.s_columns.values())), None
+    if rows.target:
+        v = Classes.of(*_learn(settings, rows, rows.target), list(rows.target.values()))
+    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s, v)
     return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
 
 
@@ -213,7 +254,10 @@ def _learn(
         n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
     by_name = n_bins if isinstance(n_bins, dict) else dict.fromkeys(columns, n_bins)
     same = {"pooling": pooling, "multiplicities": rows.multiplicities, "as_declared": as_declared}
-    options = [{"n_bins": by_name.get(label, DEFAULT_BINS), **same} for label in columns]
+    options = [
+        {"n_bins": by_name.get(label, DEFAULT_BINS), "order": settings.order_of(label), **same}
+        for label in columns
+    ]
     return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
 
 
@@ -260,6 +304,14 @@ def _target_given_y(
     name = "|".join(map(str, rows.target))
     labels = tuple(f"{name}={text}" for text in readable(coded.target.labels))
     return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
+
+
+def _released_target(coded: CodedRows, inputs: FitInputs, mechanism: Mechanism) -> ReleasedTarget:
+    """Return the target as it is released."""
+    assert isinstance(coded.target, ValueAlphabet)
+    assert isinstance(mechanism.objective, Target)
+    given_y = mechanism.posterior @ mechanism.objective.p_v_given_x.T
+    return ReleasedTarget(coded.target, inputs.target_types, given_y)
 
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
@@ -318,8 +370,10 @@ def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanis
     solver, solver_options = asked.pop("solver"), asked.pop("solver_options")
     task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
     arrange = _arrangement(task, coded.alphabet, loss)
-    finishing = {"arrange": arrange, "as_sampled": as_sampled}
-    mechanism = design_task(task, secrets.budgets, owner, solver, solver_options, **finishing)
+    about_target = coded.alphabet.of_cells and isinstance(task.utility, Target)
+    tol = _TOL_OF_CELLS if about_target and coded.sensitive.n_symbols > 2 else None
+    chosen = owner, solver, solver_options, tol
+    mechanism = design_task(task, secrets.budgets, *chosen, arrange=arrange, as_sampled=as_sampled)
     x_labels = tuple(coded.alphabet.labels)
     assert mechanism.symbol_of_output is not None
     return mechanism.renamed(
@@ -342,7 +396,8 @@ def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arra
 
     def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
         if alphabet.of_cells:
-            allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
+            share = _MERGED_ABOUT_TARGET if isinstance(utility, Target) else _MERGED_UTILITY
+            allowance = share * utility.of_channel(p_x, channel)
             channel = tidied(channel, p_x, utility, allowance, strata)
         return named_outputs(channel, p_x, utility, loss, strata)
 

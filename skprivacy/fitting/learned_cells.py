@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,23 @@ from ..cells.cells import (
     N_BUCKETS,
     CellAlphabet,
     CellColumn,
+    Classes,
     buckets,
     cell_alphabet,
     coded_rows,
     kept_buckets,
 )
 from ..codes import UNKNOWN, count, mixed
+from ..design import Designer
 from ..encoding import ValueAlphabet
-from ..encoding.alphabets import combine
-from ..encoding.columns import FEWEST_ROWS, BinsLike, Edges, as_edges
+from ..encoding.alphabets import combine, learn_positions
+from ..encoding.columns import FEWEST_ROWS, BinsLike, ColumnAlphabet, Edges, as_edges
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
+from ..joint import count_pairs
 from ..releasing.record_ids import WORD_KEY_BYTES, folds_of_keys, text_words
-from ..solvers import most_symbols
+from ..solvers import DesignTask, most_symbols
+from ..utilities import Target
 from .inputs import CountedColumns, LabelledRows, code_beside
 from .parameters import Settings, frozen
 from .tally import KnownCells, RowNumbers, edges_of
@@ -182,6 +187,9 @@ def _of_numbers(
 # A design with a confidence, or a loss of labels, takes minutes for more cells than these.
 _MOST_WITH_CONFIDENCE, _MOST_WITH_DISTANCES = 128, 100
 
+# To compare cells for more than two groups, designs of this tolerance are enough.
+_ROUGH_TOL = 1e-2
+
 # Columns with more unique values than this share are treated as identifiers.
 _UNIQUE_SHARE = 0.9
 
@@ -285,17 +293,17 @@ def learn_cells(
     rows: LabelledRows,
     cells: Cells,
     secrets: Secrets,
-    s_codes: IntArray,
-    v_codes: IntArray | None,
+    s: Classes,
+    v: Classes | None,
 ) -> tuple[CellAlphabet, IntArray, tuple[Any, ...]]:
     """Return the cells of some rows, the cell of each row, and the columns released.
 
-    s_codes : the group of each row, by all columns of S.
+    s : the group of each row, by all columns of S; v : its target.
     """
-    if cells.needs_target and v_codes is None:
+    if cells.needs_target and v is None:
         template = "{cells} need a target: set {utility='target'}, or use TreeCells."
         raise ValueError(Message.of(template, cells=type(cells).__name__))
-    if v_codes is not None and v_codes.max() == 0:
+    if v is not None and v.codes.max() == 0:
         raise ValueError("The target has one value only: there is nothing to keep about it.")
     names = names_of_cells(settings, rows)
     doing("learning cells")
@@ -306,7 +314,7 @@ def learn_cells(
     )
     # Encoded as in `transform`: no row is counted in one cell and released from another.
     codes = coded_rows(columns, list(rows.x_columns.values()), names)
-    task, row_of = _task(settings, rows, cells, columns, codes, secrets, s_codes, v_codes)
+    task, row_of = _task(settings, rows, cells, columns, codes, secrets, s, v)
     partition, of_distinct = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
@@ -319,7 +327,19 @@ def learn_cells(
         of_row = partition.cells(columns, codes, rows.fold)
     else:
         of_row = of_distinct[row_of]
-    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
+    of_rows = columns, positions, of_row, rows.weights, partition, rows.multiplicities
+    target = released_target(settings, rows)
+    return cell_alphabet(*of_rows, settings.draws_together, target), of_row, names
+
+
+def released_target(
+    settings: Settings, rows: LabelledRows
+) -> tuple[tuple[ColumnAlphabet, ...], list[IntArray]]:
+    """Return the columns of a target that is released, and the positions of its values."""
+    if not settings.release_target or rows.target is None:
+        return (), []
+    options = [{"multiplicities": rows.multiplicities}] * len(rows.target)
+    return learn_positions(list(rows.target.values()), list(rows.target), rows.weights, options)
 
 
 def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str, Any]:
@@ -330,7 +350,8 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
         given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
     pooling = settings.min_frequency, most
-    return {"n_bins": given, "pooling": pooling, "multiplicities": rows.multiplicities}
+    same = {"multiplicities": rows.multiplicities, "order": settings.order_of(name)}
+    return {"n_bins": given, "pooling": pooling, **same}
 
 
 def _task(
@@ -340,20 +361,20 @@ def _task(
     columns: tuple[CellColumn, ...],
     codes: IntArray,
     secrets: Secrets,
-    s_codes: IntArray,
-    v_codes: IntArray | None,
+    s: Classes,
+    v: Classes | None,
 ) -> tuple[CellTask, IntArray]:
     """Return the task of learning cells, distinct rows in order, and which of them each row is.
 
     So neither the order of rows matters, nor whether rows or counts are given. Cells that need no
     target do not see S either.
     """
-    n_effective = rows.effective_rows(s_codes)
-    sizes_of_s = {name: int(g.codes(s_codes).max()) + 1 for name, g in secrets.groups.items()}
+    n_effective = rows.effective_rows(s.codes)
+    sizes_of_s = {name: int(g.codes(s.codes).max()) + 1 for name, g in secrets.groups.items()}
     n_beside = code_beside(settings, rows)[0].n_symbols if rows.beside else 1
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
-    labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
-    labels += [fold.to_numpy() for fold in rows.folds.values()]
+    seen = [s, v] if cells.needs_target and v is not None else []
+    labels = [of.codes for of in seen] + [fold.to_numpy() for fold in rows.folds.values()]
     parts = np.column_stack([*labels, codes])
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
@@ -369,9 +390,40 @@ def _task(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
+        n_effective,
         max(2, most // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly that many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
-        *(distinct[:, : len(labels)].T),
+        distinct[:, len(labels) - 1] if rows.folds else None,
     )
-    return task, of_row
+    if not seen:
+        return task, of_row
+    s, v = [of._replace(codes=distinct[:, i]) for i, of in enumerate(seen)]
+    worth = partial(_worth, settings, secrets, s, v, task.weights, n_effective)
+    return replace(task, s=s, v=v, worth=worth), of_row
+
+
+def _worth(
+    settings: Settings,
+    secrets: Secrets,
+    s: Classes,
+    v: Classes,
+    weights: FloatArray,
+    n_rows: float,
+    cells: IntArray,
+) -> float:
+    """Return what the design for some cells keeps about the target, less its bias.
+
+    In n rows, I(V;Y) of a channel is larger by (|V| - 1) (sum P(x) P(y|x)^2 / P(y) - 1) / 2n on
+    average than among all people; what is hidden of S is noise, for small cells, so that large
+    ones may be worth more. It is the design for these rows, without a confidence, which is quick.
+    """
+    counts = count_pairs(s.codes, cells, weights, s.n_classes).astype(float) + settings.smoothing
+    target = count_pairs(v.codes, cells, weights)
+    asked = settings.measure, settings.scope, Target(target), settings.max_outputs
+    owner, budgets = settings.owner, secrets.budgets
+    task = DesignTask.checked(owner, secrets.tables(counts), budgets.values(), *asked)
+    tol = None if s.n_classes == 2 else _ROUGH_TOL
+    found = Designer(task, owner, "auto", None, tol)(budgets)
+    mean_square = float((found.p_x @ found.channel**2 / found.p_y).sum())
+    return found.utility - (len(target) - 1) * (mean_square - 1) / (2 * n_rows)

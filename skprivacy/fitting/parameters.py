@@ -16,6 +16,7 @@ from .._validation import about, check_choice, check_confidence, check_integer, 
 from ..cells import Cells
 from ..fitted import check_budget, columns_of_secrets
 from ..measures import Measure
+from ..releasing.release import MADE_UP
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 
@@ -25,7 +26,8 @@ ALPHABETS = ("auto", "values", "cells")
 # The parameters that a design depends on; the roles of columns are fixed by the first batch.
 _OF_DESIGN = (
     "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "confidence",
-    "solver_options", "alphabet", "n_bins", "min_frequency", "max_categories", "smoothing",
+    "solver_options", "alphabet", "draws_together", "release_target",
+    "n_bins", "ordered", "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
 
@@ -46,9 +48,12 @@ class Settings:
     confidence: float | None
     solver_options: dict[str, Any] | None
     output: str
+    made_up: str
+    release_target: bool
     remainder: Any
     alphabet: Any
     n_bins: Any
+    ordered: Mapping[Any, Sequence[Any]] | None
     min_frequency: float | None
     max_categories: int | None
     smoothing: float
@@ -64,6 +69,13 @@ class Settings:
         owner = self.owner
         check_budget(owner, self.epsilon)
         check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
+        check_choice(owner, "made_up", self.made_up, MADE_UP)
+        if not isinstance(self.release_target, bool):
+            requirement = "True or False"
+            raise TypeError(message(owner, "release_target", requirement, self.release_target))
+        if self.release_target and not self.has_target:
+            needs = " needs {utility='target'}, and y: there is no target that could be released."
+            raise ValueError(about(owner, "release_target", Message.of(needs)))
         if isinstance(self.remainder, str):
             check_choice(owner, "remainder", self.remainder, {"drop", "passthrough"})
         elif not isinstance(self.remainder, list | tuple):
@@ -85,6 +97,7 @@ class Settings:
                 # Rows that nobody has seen would make the limit for the population too low.
                 needs, got = " must be 0 with a {confidence}. Got {got}.", self.smoothing
                 raise ValueError(about(owner, "smoothing", Message.of(needs, got=got)))
+        self._check_ordered()
         if isinstance(self.min_frequency, numbers.Integral):
             check_integer(owner, "min_frequency", self.min_frequency, low=1)
         elif self.min_frequency is not None:
@@ -102,6 +115,22 @@ class Settings:
             requirement = "an int, a RandomState, a Generator or None"
             raise TypeError(message(owner, "random_state", requirement, self.random_state))
 
+    def _check_ordered(self) -> None:
+        if self.ordered is None:
+            return
+        if not isinstance(self.ordered, Mapping):
+            requirement = "a dict with the values of columns, each list in ascending order"
+            raise TypeError(message(self.owner, "ordered", requirement, self.ordered))
+        for name, values in self.ordered.items():
+            is_list = not isinstance(values, str) and len(set(values)) == len(list(values)) > 1
+            if not is_list:
+                requirement = "a list of at least two different values, in ascending order"
+                raise ValueError(message(self.owner, f"ordered[{name!r}]", requirement, values))
+
+    def order_of(self, name: Hashable) -> Sequence[Any] | None:
+        """Return the order of the values of a column, if one is given."""
+        return (self.ordered or {}).get(name)
+
     @property
     def has_target(self) -> bool:
         """Whether the utility is about a target, the y of `fit`."""
@@ -118,6 +147,11 @@ class Settings:
         """Whether the utility is closeness to X, with distances computed from its columns."""
         is_named = isinstance(self.utility, str) and self.utility == Distortion.name
         return is_named or (isinstance(self.utility, Distortion) and self.utility.is_automatic)
+
+    @property
+    def draws_together(self) -> bool:
+        """Whether the columns of a made-up row are drawn together."""
+        return self.made_up != "column_by_column"
 
     def column_weights(self, names: Sequence[Any]) -> list[float]:
         """Return the weights of the columns of X in the distances of symbols."""
@@ -141,6 +175,9 @@ class Settings:
 
     def check_names(self, names: Sequence[Hashable], s_names: Sequence[Hashable]) -> None:
         """Check that bins are for columns that exist, and budgets for all columns of S."""
+        for unknown in (name for name in self.ordered or {} if name not in (*names, *s_names)):
+            where = f" names the column {unknown!r}, which X does not have."
+            raise ValueError(about(self.owner, "ordered", where))
         bins = self.n_bins if isinstance(self.n_bins, dict) else {}
         for unknown in (name for name in bins if name not in names and name not in s_names):
             where = f" names the column {unknown!r}, which X does not have."

@@ -1,9 +1,13 @@
 """Leakage and utility measured on samples: columns in, numbers out."""
 
 from ..mechanism import PopulationLeakage
-from .attack import audit
+from .attack import audit, linkage
 from .frequencies import estimate_distribution
-from .information import mutual_information, mutual_information_interval
+from .information import (
+    information_by_column,
+    mutual_information,
+    mutual_information_interval,
+)
 from .leakage import (
     leakage,
     leakage_per_output,
@@ -17,9 +21,11 @@ __all__ = [
     "audit",
     "best_within_leakage",
     "estimate_distribution",
+    "information_by_column",
     "leakage",
     "leakage_per_output",
     "leakage_report",
+    "linkage",
     "mutual_information",
     "mutual_information_interval",
     "neg_leakage_scorer",

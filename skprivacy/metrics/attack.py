@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -78,6 +78,13 @@ _MOST_CATEGORIES = 255
 # With at least this many rows, in all and in the smallest group, boosting stops early by the loss
 # on a tenth of them: it guesses better, and takes a fraction of the time.
 _ENOUGH_ROWS, _ENOUGH_OF_EACH = 2000, 20
+
+
+# An attacker who looks for one person knows this many columns of that person, or all but one.
+_MOST_KNOWN = 7
+
+# Numbers with more values than this agree if they are in the same of so many equal parts.
+_MOST_PARTS = 50
 
 
 class BayesTable(ClassifierMixin, BaseEstimator):
@@ -193,6 +200,136 @@ def audit(
         report[column] = np.where(report["attacked"] == "released", figure, np.nan)
     report.attrs["notes"] = attack_notes(report)
     return report
+
+
+def linkage(
+    released: ColumnsLike,
+    members: ColumnsLike,
+    others: ColumnsLike,
+    *,
+    known: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Test whether released rows give away the people they were made from.
+
+    An attacker who knows some columns of a person looks for released rows that agree in all of
+    them, and takes the commonest of what these rows say about the other columns. For people who
+    had nothing to do with the release this works as far as people are alike. It must not work much
+    better for its members.
+
+    Parameters
+    ----------
+    released : array-like or frame
+        The released rows.
+    members : array-like or frame
+        Rows with these columns, and perhaps others, of people that the release was fitted to.
+    others : array-like or frame
+        Rows of people from the same population, who were left out.
+    known : list of column names, default=None
+        What the attacker knows. None: the first seven columns, or all but the last.
+    confidence : float, default=0.95
+        The confidence of the intervals for the difference.
+
+    Returns
+    -------
+    DataFrame
+        One row for each attacker, who knows those columns, or all columns but one, where the
+        figures are means over that one:
+
+        - `known`: in words;
+        - `found`, `found_others`: the share of members, and of the others, with a released row
+          that agrees in all known columns;
+        - `right`, `right_others`: the share that is found, with all other columns guessed right;
+        - `difference` of the last two, with its interval `low` to `high`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skprivacy.metrics import linkage
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame(rng.integers(10, size=(2000, 8)), columns=list("abcdefgh"))
+    >>> members, others = people[:1000], people[1000:]
+    >>> table = linkage(members, members, others)  # rows as they are give everybody away
+    >>> bool(table["low"].min() > 0.8)
+    True
+    >>> shuffled = members.apply(lambda column: rng.permutation(column))
+    >>> bool(linkage(shuffled, members, others)["high"].max() < 0.05)
+    True
+    """
+    owner = "linkage"
+    check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
+    shown = as_columns(released, "released")
+    frames = [shown]
+    for name, given in {"members": members, "others": others}.items():
+        columns = as_columns(given, name)
+        if missing := [label for label in shown if label not in columns]:
+            raise ValueError(about(owner, name, f" lacks the released column {missing[0]!r}."))
+        frames.append({label: columns[label] for label in shown})
+    if len(shown) < 2:
+        raise ValueError(about(owner, "released", " must have at least two columns."))
+    names = list(shown)
+    given = names[: min(_MOST_KNOWN, len(names) - 1)] if known is None else list(known)
+    if not set(given) < set(names) or not given:
+        requirement = f"some of the columns {names}, but not all"
+        raise ValueError(message(owner, "known", requirement, known))
+    sizes = [len(next(iter(frame.values()))) for frame in frames]
+    codes = [_as_codes([frame[name] for frame in frames]) for name in names]
+    of_known = [name in given for name in names]
+    whole = _linked(codes, of_known, sizes)
+    each = [_linked(codes, [other != name for other in names], sizes) for name in names]
+    means = [np.mean(parts, axis=0) for parts in zip(*each, strict=True)]
+    found = pd.DataFrame([_linkage_figures(part, confidence) for part in (whole, means)])
+    found.insert(0, "known", [f"{len(given)} of {len(names)} columns", "all columns but one"])
+    return found
+
+
+def _as_codes(parts: Sequence[pd.Series]) -> IntArray:
+    """Return the values of a column of several tables as codes of their own, or of their part."""
+    column = pd.concat([part.reset_index(drop=True) for part in parts], ignore_index=True)
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if is_number and column.nunique() > _MOST_PARTS:
+        return pd.qcut(column, _MOST_PARTS, labels=False, duplicates="drop").fillna(-1).to_numpy()
+    return pd.factorize(column.astype(object), use_na_sentinel=False)[0]
+
+
+def _linked(
+    codes: Sequence[IntArray], is_known: Sequence[bool], sizes: Sequence[int]
+) -> list[FloatArray]:
+    """Return whether each member is found, each other one, and then who is guessed right."""
+    n, columns = sizes[0], np.column_stack(codes)
+    known, rest = (
+        np.unique(columns[:, np.array(is_known) == which], axis=0, return_inverse=True)[1].reshape(
+            -1
+        )
+        for which in (True, False)
+    )
+    seen, rows = np.unique(np.column_stack([known[:n], rest[:n]]), axis=0, return_counts=True)
+    order = np.lexsort((rows, seen[:, 0]))  # the commonest last
+    guesses = np.full(int(known.max()) + 1, -1)
+    guesses[seen[order, 0]] = seen[order, 1]
+    guess = guesses[known[n:]]
+    found, right = (guess >= 0).astype(float), (guess == rest[n:]).astype(float)
+    return [*np.split(found, [sizes[1]]), *np.split(right, [sizes[1]])]
+
+
+def _linkage_figures(parts: Sequence[FloatArray], confidence: float) -> dict[str, float]:
+    """Return the figures of one attacker; parts : as from `_linked`."""
+    found, found_others, right, right_others = parts
+    difference = right.mean() - right_others.mean()
+    deviation = np.sqrt(right.var() / len(right) + right_others.var() / len(right_others))
+    tail = (1 - confidence) / 2
+    # Differences that no row shows are still possible: the rule of three.
+    reach = norm.ppf(1 - tail) * deviation - np.log(tail) / min(len(right), len(right_others))
+    return {
+        "found": found.mean(),
+        "found_others": found_others.mean(),
+        "right": right.mean(),
+        "right_others": right_others.mean(),
+        "difference": difference,
+        "low": difference - reach,
+        "high": difference + reach,
+    }
 
 
 def _attacks(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..exceptions import BesideError
 from ..solvers import DesignTask, Solution
 from .cone_program import RobustBudget
 from .limits import BudgetUse, ChannelLimits, upper_limits
-from .search import ConfidentSearch
+from .search import Attempt, ConfidentSearch
 
 Budgets: TypeAlias = Mapping[Any, float]
 
@@ -49,7 +50,12 @@ class ConfidentDesign:
     """Designs channels whose limits for the population are within all budgets.
 
     task : with a confidence; for_sample : solves it for the sample itself, given budgets;
-    with_margins : whether outputs may have separate margins, rather than smaller budgets.
+    with_margins : whether outputs may have separate margins, rather than smaller budgets; near :
+    the attempts for similar budgets, from which the search starts.
+
+    Attributes
+    ----------
+    attempts : the best attempt of each search, by whether it was with margins by group.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class ConfidentDesign:
         budgets: Budgets,
         for_sample: Callable[[Budgets], Solution],
         with_margins: bool,
+        near: Mapping[bool, Attempt] = MappingProxyType({}),
     ) -> None:
         assert task.confidence_of_each is not None
         assert task.n_samples is not None
@@ -66,6 +73,7 @@ class ConfidentDesign:
         self._for_sample, self._solved = for_sample, dict[float, Solution]()
         self._confidence = task.confidence_of_each
         self._counts = {n: task.n_samples * joint.p_sx for n, joint in task.secrets.items()}
+        self._near, self.attempts = near, dict[bool, Attempt]()
         self._seen, self._p_x = task.p_x > 0, task.p_x
         self._nothing = constant_output(self._p_x, task.strata)
         # The share of the budgets that limits may reach, and functions that calibrate the channels
@@ -142,9 +150,10 @@ class ConfidentDesign:
             return self._use(self._expanded(channel))
 
         search = ConfidentSearch(robust, use, utility, strata, task.max_outputs)
-        attempt = search.run(self._confidence, self._starts())
+        attempt = search.run(self._confidence, self._starts(), self._near.get(by_group))
         if attempt is None:
             return None
+        self.attempts[by_group] = attempt
 
         def recalibrated() -> FloatArray | None:
             again = search.again(attempt)

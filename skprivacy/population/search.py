@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from operator import attrgetter
 
 import numpy as np
@@ -175,19 +175,23 @@ class ConfidentSearch:
         # With many symbols and two groups, mergers take as long as all else, and gain nothing.
         self._tries_mergers = self._has_few or not all(each.is_exact for each in budgets)
 
-    def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
-        """Return the best attempt; starts : designs for ever smaller budgets.
+    def run(
+        self, confidence: float, starts: Iterable[FloatArray], near: Attempt | None = None
+    ) -> Attempt | None:
+        """Return the best attempt.
 
-        With few symbols they are unused for a loss of labels.
+        starts : designs for ever smaller budgets, unused with few symbols and a loss of labels;
+        near : the best attempt for a similar budget, whose margins and outputs are tried first.
         """
         z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
-        beta = z / self._root_n
-        designs = list(starts)
+        beta = z / self._root_n if near is None else near.beta
+        # Designs for smaller budgets have fewer outputs; labels that they lack are lost.
+        designs = list(starts if self._has_few or self._loss is None else islice(starts, 2))
         if self._loss is not None and (self._has_few or not designs):
             # A label belongs to the stratum of the symbol it is best for.
             best = self._calibrated(self._loss.T, self._strata[self._loss.argmin(axis=0)], beta)
         else:
-            best = self._from_starts(designs, beta)
+            best = self._from_starts(designs, beta, near)
         return None if best is None else self._improved(best)
 
     def again(self, attempt: Attempt) -> Attempt | None:
@@ -409,15 +413,17 @@ class ConfidentSearch:
 
     # Utilities other than a loss of labels ------------------------------------------------------
 
-    def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
+    def _from_starts(
+        self, starts: list[FloatArray], beta: float, near: Attempt | None
+    ) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few:
-            # Designs for smaller budgets have fewer outputs; labels that they lack are lost.
-            place = -1 if self._loss is None else len(starts) // 2
-            return self._from_start(starts[place] if starts else None, beta)
+            return self._from_start(starts[-1] if starts else None, beta, near is not None)
         starts = [*starts, self._mostly_unchanged()]
+        if near is not None:
+            starts.append(near.channel)
         best: Attempt | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if near is None else 1):
             found = [self._ascended_from(start, beta) for start in starts]
             attempt = self._attempt_from(self._best_mixture(found, beta), beta)
             if attempt is None:
@@ -428,14 +434,17 @@ class ConfidentSearch:
             starts = [*starts, best.channel]
         return best
 
-    def _from_start(self, design: FloatArray | None, beta: float) -> Attempt | None:
-        """Return the attempt from a design for the sample, or from X with some noise."""
+    def _from_start(self, design: FloatArray | None, beta: float, is_near: bool) -> Attempt | None:
+        """Return the attempt from a design for the sample, or from X with some noise.
+
+        is_near : whether beta is that of a similar budget.
+        """
         if design is None:
             return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
         # The outputs of a design for small budgets are near the best ones: programs for all
         # starts, or for other margins, take minutes and gain next to nothing.
         self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
-        self._most_changes, beta = 0, _SMALLER_BETA * beta
+        self._most_changes, beta = 0, beta if is_near else _SMALLER_BETA * beta
         found = self._ascended_from(design, beta)
         self._first_steps = self._later_steps
         return self._attempt_from(found, beta)

@@ -7,7 +7,7 @@ import decimal
 import hashlib
 import json
 import numbers
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,7 +28,6 @@ from .sampler import (
     Noise,
     NoiseSource,
     Words,
-    column_lane,
     fresh_key,
 )
 
@@ -45,7 +44,7 @@ class RecordKeys:
     No repr shows them.
     """
 
-    of_lane: tuple[bytes, ...]
+    of_lane: Mapping[int, bytes]
 
 
 def fingerprint(release: Release) -> bytes:
@@ -255,8 +254,7 @@ def noise_source(
         raise ValueError(Message.of(template, given=Named(given), missing=Named(missing), **names))
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     mechanism = fingerprint(release)
-    n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
-    keys = RecordKeys(tuple(derive_key(secret, mechanism, lane) for lane in range(n_lanes)))
+    keys = RecordKeys({lane: derive_key(secret, mechanism, lane) for lane in release.lanes})
     if isinstance(record_ids, str | int | np.integer):
         roles = release.roles
         special = tuple(roles.names_or_positions([*roles.read_positions, *roles.s_positions]))

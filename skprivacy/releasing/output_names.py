@@ -12,16 +12,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix, vstack
 
 from .._messages import InPython, Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..channels import merged_to
+from ..codes import mixed
 from ..encoding import PairedAlphabet
 from ..fidelity import closest_names
 from ..fitted import Fitted
 from ..tables.frames import as_columns
 from ..tables.table import ColumnRoles
 from ..utilities import Utility
+from .sampler import as_sampled
 
 
 def named_outputs(
@@ -51,11 +55,75 @@ def named_outputs(
     return np.hstack(channels)[:, order], symbol_of_output[order]
 
 
+# The symbols that outputs are shown as in made-up rows.
+
+
+# Of each output, this many of the best symbols, and all that are this likely given the output.
+_MOST_SHOWN, _LIKELY = 24, 1e-6
+
+# Ties are broken by a pseudorandom worth below this, which is the same on every machine, and the
+# result is rounded to multiples of the grain.
+_TIE, _GRAIN = 1e-7, 2.0**-40
+
+
+def shown_symbols(
+    channel: FloatArray, p_x: FloatArray, strata: IntArray | None, loss: FloatArray | None
+) -> FloatArray:
+    """Return P(shown symbol | y), for outputs that are shown as one of several symbols.
+
+    Shown symbols have the distribution P(X), and a row is shown as its own symbol as often as
+    that allows; with a loss, the mean loss is as small as that allows. strata : symbols and
+    outputs of different ones do not mix.
+    """
+    p_xy = p_x[:, None] * channel
+    shown = np.zeros((channel.shape[1], len(p_x)))
+    for z in [0] if strata is None else np.unique(strata):
+        symbols = np.arange(len(p_x)) if strata is None else np.flatnonzero(strata == z)
+        outputs = np.flatnonzero(p_xy[symbols].any(axis=0))
+        part = np.ix_(outputs, symbols)
+        shown[part] = _transported(
+            p_xy[np.ix_(symbols, outputs)].T,
+            None if loss is None else loss[np.ix_(symbols, symbols)],
+        )
+    return as_sampled(shown)
+
+
+def _transported(p_yx: FloatArray, loss: FloatArray | None) -> FloatArray:
+    """Return P(shown symbol | y), one row for each output.
+
+    With M(y, c) = P(y) P(c shown | y), a transport problem: maximise sum M(y, c) w(y, c) where
+    w(y, c) = P(c | y), or minus the loss, with sum_c M(y, c) = P(y) and sum_y M(y, c) = P(c).
+    Only promising pairs are variables; the others keep P(y, c), so there is always a solution.
+    """
+    p_y = p_yx.sum(axis=1)
+    posterior = p_yx / p_y[:, None]
+    worth = posterior if loss is None else -(posterior @ loss)
+    rank = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1, kind="stable")
+    y, c = np.nonzero((posterior > _LIKELY) | (rank < _MOST_SHOWN))
+    kept = np.where(posterior > _LIKELY, p_yx, 0.0)
+    tie = mixed((y * p_yx.shape[1] + c).astype(np.uint64)) / 2.0**64
+    cells = csr_matrix((np.ones(len(y)), (y, np.arange(len(y)))), shape=(len(p_y), len(y)))
+    columns = csr_matrix((np.ones(len(y)), (c, np.arange(len(y)))), shape=(p_yx.shape[1], len(y)))
+    wanted = np.concatenate([kept.sum(axis=1), kept.sum(axis=0)])
+    # The rows add up to the same as the columns: one of them is redundant.
+    answer = linprog(
+        -(worth[y, c] + _TIE * tie), A_eq=vstack([cells, columns]).tocsr()[:-1], b_eq=wanted[:-1]
+    )
+    together = p_yx.copy()  # what is kept is a solution too
+    if answer.status == 0:
+        together -= kept
+        np.add.at(together, (y, c), np.maximum(answer.x, 0.0))
+    found = np.rint(together / p_y[:, None] / _GRAIN) * _GRAIN
+    return found / found.sum(axis=1, keepdims=True)
+
+
 def posterior_names(roles: ColumnRoles, x_labels: Labels) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
     if roles.of_cells:
         return readable(x_labels)
-    return [f"{roles.joint_name}_{text}" for text in readable(x_labels)]
+    texts, name = readable(x_labels), f"{roles.joint_name}"
+    # Labels of bins begin with the name of their column.
+    return [text if text.startswith(f"{name} ") else f"{name}_{text}" for text in texts]
 
 
 def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
@@ -71,7 +139,7 @@ def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
             names.append(roles.joint_name)
         elif position == roles.x_positions[0]:
             names += posterior_names(roles, x_labels)
-    return names
+    return [*names, *roles.target_names]
 
 
 def check_names_out(names: Iterable[Hashable]) -> None:

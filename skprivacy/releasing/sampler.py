@@ -27,6 +27,16 @@ POSITION_BITS = 33
 OUTPUT_LANE, FIRST_COLUMN_LANE, IDENTITY_LANE, SECOND_COLUMN_LANE = 0, 1, 2, 3
 
 
+# Lanes of made-up rows, beyond those of any number of columns: of the cell that is shown, of a
+# target, and of each column in each attempt.
+SHOWN_LANE, TARGET_LANE, _ROW_LANES, _LANES_OF_ATTEMPT = 1 << 29, (1 << 29) + 1, 1 << 30, 1 << 24
+
+
+def row_lane(column: int, attempt: int) -> int:
+    """Return the lane of a column of X in an attempt to make up a row."""
+    return _ROW_LANES + attempt * _LANES_OF_ATTEMPT + column
+
+
 def column_lane(column: int) -> int:
     """Return the lane of a column of X, by its position among them."""
     return SECOND_COLUMN_LANE + column - 1 if column else FIRST_COLUMN_LANE
@@ -53,13 +63,22 @@ class Noise(ABC):
 
         rows : their positions, in increasing order; column : of X, independent of the others.
         """
+        return self.floats(rows, column_lane(column))
+
+    def attempt(self, rows: IntArray, column: int, attempt: int) -> FloatArray:
+        """Return the same, independent for each attempt to make up a row."""
+        return self.floats(rows, row_lane(column, attempt))
+
+    def floats(self, rows: IntArray, lane: int) -> FloatArray:
+        """Return floats from [0, 1) for some rows, in increasing order, from a lane."""
         words = np.empty(len(rows), dtype=np.uint64)
-        for start in range(0, len(self), CHUNK):
+        begin, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        for start in range(begin - begin % CHUNK, end, CHUNK):
             stop = min(start + CHUNK, len(self))
             first, last = np.searchsorted(rows, [start, stop])
             if first < last:
                 inside = rows[first:last] - start
-                words[first:last] = self.words(column_lane(column), start, stop)[inside]
+                words[first:last] = self.words(lane, start, stop)[inside]
         return np.ldexp((words >> np.uint64(11)).astype(float), -53)
 
 
@@ -239,14 +258,14 @@ class Sampler:
         table[row, self._boundaries[row, boundary] >> shift] = _UNDECIDED
         return table.ravel()
 
-    def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
+    def draw(self, symbols: IntArray, noise: Noise, lane: int = OUTPUT_LANE) -> IntArray:
         """Return one output for each of `symbols`; noise : of the same number of rows."""
         assert len(noise) == len(symbols)
         outputs = np.empty(len(symbols), dtype=self._decided.dtype)
         shift = np.uint64(64 - self._first_bits)
         for start in range(0, len(symbols), CHUNK):
             chunk = symbols[start : start + CHUNK]
-            word = noise.words(OUTPUT_LANE, start, start + len(chunk))
+            word = noise.words(lane, start, start + len(chunk))
             cell = np.left_shift(chunk, self._first_bits, dtype=np.int64)
             cell += (word >> shift).view(np.int64)
             drawn = self._decided.take(cell)

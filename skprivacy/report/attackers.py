@@ -12,13 +12,15 @@ import pandas as pd
 
 from .._messages import in_points
 from .._typing import ColumnsLike, CountArray, TableLike
+from ..cells import CellAlphabet
 from ..describing import SecretSummary
 from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
+from ..encoding.rows import FEWEST_IN_LEAF, contradictions
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
-from ..metrics import audit
+from ..metrics import audit, linkage
 from ..metrics.attack import Attacker, Splits, attack_notes
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
@@ -145,6 +147,91 @@ def _attacks(figures: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
+
+
+# Rows that are made up from cells: contradictions, and whether people can be found in them.
+
+
+_WHAT_MADE_UP_ROWS_ARE = (
+    "Released rows are made up, and copied from nobody. A cell is drawn from the released symbol, "
+    "and the columns of a row are drawn together from what people in similar rows have: at least "
+    "{fewest} of them. Values that fewer than {rare} people have are not shown. The budget covers "
+    "all of it, because it depends on the released symbol alone."
+)
+
+
+def made_up_section(fitted: Fitted, settings: Settings, attacked: Attacked) -> list[Section]:
+    """Return the section on made-up rows, if columns are drawn together."""
+    alphabet = fitted.alphabet.x_alphabet
+    has_person = fitted.roles.person_position is not None
+    is_shown = settings.output == "label" and settings.made_up != "column_by_column"
+    if not isinstance(alphabet, CellAlphabet) or not is_shown or alphabet.row_model is None:
+        return []
+    roles = fitted.roles
+    table, out = (as_table(frame, _OWNER) for frame in (attacked.df, attacked.released))
+    at = roles.read_in(table, _OWNER)[: len(roles.x_positions)]
+    names = list(map(roles.name, roles.x_positions))
+    raw = [table.column(position).reset_index(drop=True) for position in at]
+    every = list(names_out(roles, fitted.posterior.labels, settings.output))
+    shown_columns = [out.column(every.index(name)) for name in names]
+    said = [_WHAT_MADE_UP_ROWS_ARE.format(fewest=FEWEST_IN_LEAF, rare=FEWEST_ROWS)]
+    columns = alphabet.columns
+    before, after = (
+        [column.positions(s, n) for column, s, n in zip(columns, each, names, strict=True)]
+        for each in (raw, shown_columns)
+    )
+    found, n_wrong = contradictions(columns, before, after)
+    tables = []
+    if found:
+        texts = {
+            f"{names[b]} follows from {names[a]}": f"{n:,} of {out.n_rows:,} rows contradict it"
+            for a, b, n in found
+        }
+        tables.append(facts("Exact dependencies of the table", texts))
+    said.append(f"{n_wrong:,} of {out.n_rows:,} released rows contradict such a dependency.")
+    if not has_person and table.n_rows >= _FEWEST_LINKED:
+        linked = _linkage(alphabet, raw, names, attacked.confidence)
+        tables.append(Table("Made-up rows searched for people", _linked(linked)))
+        said.append(
+            "Somebody who knows some columns of a person may look for released rows that agree, "
+            "and believe what these say about the others. In the table, rows were made up by a "
+            "model of one half of the rows, and people of both halves were looked for: members "
+            "must not be guessed much better than others, who had nothing to do with it."
+        )
+    return [Section("Made-up rows", said, tables)]
+
+
+# With fewer rows, chance decides a search for people.
+_FEWEST_LINKED = 200
+
+
+def _linkage(
+    alphabet: CellAlphabet, raw: list[pd.Series], names: list[Any], confidence: float
+) -> pd.DataFrame:
+    """Return how well people are found in rows that were made up by a model of half of them."""
+    order = np.random.default_rng(0).permutation(len(raw[0]))
+    halves = np.array_split(order, 2)
+    members, others = ([column.iloc[half] for column in raw] for half in halves)
+    made = alphabet.made_up_anew(members, names, seed=0)
+    frames = (_frame(dict(zip(names, columns, strict=True))) for columns in (members, others))
+    assert made is not None
+    return linkage(made, *frames, confidence=confidence)
+
+
+def _linked(found: pd.DataFrame) -> pd.DataFrame:
+    """Return figures of `linkage` as texts."""
+    return pd.DataFrame(
+        {
+            "members guessed right": [f"{x:.1%}" for x in found["right"]],
+            "others guessed right": [f"{x:.1%}" for x in found["right_others"]],
+            "difference": [in_points(x, "+z.1f") for x in found["difference"]],
+            "interval": [
+                f"{100 * low:+z.1f} to {in_points(high, '+z.1f')}"
+                for low, high in zip(found["low"], found["high"], strict=True)
+            ],
+        },
+        index=pd.Index(found["known"], name="known about a person"),
+    )
 
 
 # Rare values are counted and not named: each may be that of one person.

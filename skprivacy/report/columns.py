@@ -141,7 +141,7 @@ def cells_section(fitted: Fitted) -> list[Section]:
 def target_beside(fitted: Fitted, protected: str) -> list[str]:
     """Return a sentence on the leakage of release and target together; protected : S."""
     training, mechanism = fitted.training, fitted.mechanism
-    if training is None or training.with_target is None:
+    if training is None or training.with_target is None or fitted.target is not None:
         return []
     counts = training.with_target / training.with_target.sum()
     p_s, measure, scope = counts.sum(axis=(1, 2)), mechanism.measure, mechanism.scope
@@ -155,7 +155,8 @@ def target_beside(fitted: Fitted, protected: str) -> list[str]:
     return [
         f"The target is not part of the release. Together with it, a released value reveals up to "
         f"{leaks[0]} about {protected} in these rows; the target alone, {leaks[1]}. To publish "
-        f"the target too, release it with the others, or beside them, under the budget."
+        f"the target too, under the budget, have it drawn with each row: release_target=True, or "
+        f"--release-target."
     ]
 
 

@@ -161,6 +161,14 @@ _SEPARATE = (
     "How two columns relate to each other, such as the average of one for each value of another: "
     "each column of a released row is drawn separately, from the rows of the same cell."
 )
+_MADE_UP = (
+    "Anything about one person from one row: rows are made up, and even those that look like "
+    "somebody's are not."
+)
+_NOT_ESTIMATED = (
+    "How much the release leaks, by counting its rows: nearly every made-up row is unique, so an "
+    "estimate would be far too high. Leakage is computed from the channel."
+)
 
 
 def conclusions(
@@ -195,15 +203,18 @@ def conclusions(
 
 def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
     """Whether the columns of a released row are drawn separately."""
-    return fidelity is not None and fidelity.of_cells and len(columns.summary.released) > 1
+    is_separate = fidelity is not None and fidelity.of_cells and not fidelity.is_joint
+    return is_separate and len(columns.summary.released) > 1
 
 
 def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     names = columns.summary.x_name()
     errors = "" if fidelity is None else ", with the errors listed under 'At face value'"
+    is_joint = fidelity is not None and fidelity.is_joint
     alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [
         f"How the values of {names} are distributed over many rows{alone}{errors}.",
+        *(["How two columns relate to each other, over many rows."] if is_joint else []),
         f"What a model learns from {names} as released, for rows released in the same way.",
     ]
     if columns.unchanged:
@@ -223,6 +234,7 @@ def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | Non
         *about_one_row,
         *([] if fidelity is None else [_RARE]),
         *([_SEPARATE] if _is_separate(columns, fidelity) else []),
+        *([_MADE_UP, _NOT_ESTIMATED] if fidelity is not None and fidelity.is_joint else []),
         f"That the release is anonymous. It protects {protected}, and nothing else in a row; and "
         f"this is not differential privacy, which would hide whether a person is in the data.",
         f"Anything from several releases of the same rows, or from rows of the same person or "

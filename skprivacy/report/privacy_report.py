@@ -17,7 +17,7 @@ from ..fitting.parameters import Settings
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .appendix import WORDS, FileRecord, Handover, for_specialists, pictures, recipe
-from .attackers import Attacked, attack_section, no_attack, small_numbers
+from .attackers import Attacked, attack_section, made_up_section, no_attack, small_numbers
 from .columns import cells_section, columns_of, face_value, target_beside
 from .layout import Points, Section, as_fragment, as_page, as_text, facts
 from .leaks import against_budgets, conclusions, in_short, to_do, what_leaks
@@ -50,6 +50,7 @@ def sections_of(
     attacks = [no_attack(protected)]
     if attacked is not None:
         attacks = [attack_section(fitted, settings, attacked, secret) for secret in secrets]
+        attacks += made_up_section(fitted, settings, attacked)
     first = Section(
         "In short",
         [

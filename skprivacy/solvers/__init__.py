@@ -56,11 +56,15 @@ __all__ = [
 
 
 def get_solver(
-    solver: str | Solver, options: dict[str, Any] | None, owner: str, task: DesignTask
+    solver: str | Solver,
+    options: dict[str, Any] | None,
+    owner: str,
+    task: DesignTask,
+    tol: float | None = None,
 ) -> Solver:
     """Return a solver object from a name and its options, or the object itself.
 
-    The task decides which solver "auto" is.
+    The task decides which solver "auto" is; tol : its tolerance, if it has one.
     """
     if not isinstance(options, dict | None):
         raise TypeError(message(owner, "solver_options", "a dict or None", options))
@@ -70,12 +74,14 @@ def get_solver(
             raise TypeError(f"{owner} got {both}. Set them on the object.")
     else:
         check_solver_name(owner, "solver", solver)
-        if solver == "auto":
+        defaults: dict[str, Any] = {}
+        if is_automatic := solver == "auto":
             solver, defaults = automatic(task)
-            options = defaults | (options or {})
         # All shipped solvers are dataclasses, which the type of their base class cannot express.
         allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
-        options = options or {}
+        if is_automatic and tol is not None and "tol" in allowed:
+            defaults["tol"] = tol
+        options = defaults | (options or {})
         if unknown := sorted(set(options) - set(allowed)):
             unexpected = f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}"
             raise TypeError(f"{unexpected}, which takes {', '.join(allowed) or 'none'}.")

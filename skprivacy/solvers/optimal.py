@@ -46,6 +46,9 @@ from .solver import (
 # The search stops if this many rounds have not reduced the gap to this share of what it was.
 _PATIENCE, _PROGRESS = 40, 0.95
 
+# Where rounding ends a search over pairs, the polytope is tried for up to this many symbols.
+_FEW_SYMBOLS = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -425,6 +428,11 @@ class OptimalSolver(Solver):
                 refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)
             offers, bound, stopped = refinement.solve(problem.threshold(epsilon), ceiling)
+            is_small = len(problem.p_x) <= _FEW_SYMBOLS
+            if stopped == "rounding" and isinstance(refinement, PairsOnAverage) and is_small:
+                # With probabilities near zero; the polytope rounds in other places.
+                refinement = OnAverage(problem, limits)
+                offers, bound, stopped = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(offers, bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
                 (others,) = simple_solutions(problem.task, [epsilon])

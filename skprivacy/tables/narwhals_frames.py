@@ -22,7 +22,7 @@ _TEXTS = ("string", "large_string", "string_view")
 _MOST_TEXTS = 1 << 16
 
 # The name of a pyarrow dictionary type, with the types of its values and codes.
-_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered.[01]>")
 
 # The names of decimal types, in pyarrow and in polars.
 _DECIMAL = re.compile(r"(decimal\d+|Decimal)\((?:precision=)?(\d+), (?:scale=)?(-?\d+)\)")
@@ -291,6 +291,8 @@ def as_series(vector: Any) -> pd.Series | None:
 def _to_pandas(series: nw.Series) -> pd.Series:
     native = series.to_native()
     type_: Any = getattr(native, "type", None)
+    if getattr(type_, "ordered", False) and (ordered := _few_texts(series)) is not None:
+        return ordered.rename(series.name)
     if hasattr(type_, "index_type"):
         # narwhals would turn missing values in a pyarrow dictionary into its first value.
         decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
@@ -313,15 +315,19 @@ def _few_texts(series: nw.Series) -> pd.Series | None:
     """Return a pyarrow column with dictionaries of few texts as sorted categories; otherwise None.
 
     Nothing is decoded. To an alphabet, sorted categories are the same as texts; the order of a
-    dictionary means nothing.
+    dictionary means nothing, unless its type says that it is ordered.
     """
     native: Any = series.to_native()
     type_: Any = getattr(native, "type", None)
     if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
         return None
-    if sum(len(chunk.dictionary) for chunk in native.chunks) > _MOST_TEXTS:
+    is_ordered = bool(type_.ordered)
+    if not is_ordered and sum(len(chunk.dictionary) for chunk in native.chunks) > _MOST_TEXTS:
         return None
     codes, texts = dictionary_codes(native)
+    if is_ordered:
+        in_order = pd.CategoricalDtype(texts, ordered=True)
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=in_order))
     order = sorted(range(len(texts)), key=texts.__getitem__)
     codes = take(np.append(np.argsort(order), -1), codes)
     dtype = pd.CategoricalDtype([texts[i] for i in order])

@@ -310,7 +310,8 @@ class ColumnRoles:
     s_positions : those that hold S; s_names : of S, even if it was passed separately from the
     table; kept_positions : the columns that are passed through; of_cells : whether rows are
     released as cells; person_position : the column with person ids, which is read and never
-    released; beside_positions : the columns that are published unchanged under the budget.
+    released; beside_positions : the columns that are published unchanged under the budget;
+    target_names : of a target that is released.
     """
 
     names: list[Any] | None
@@ -322,6 +323,7 @@ class ColumnRoles:
     of_cells: bool = False
     person_position: int | None = None
     beside_positions: tuple[int, ...] = ()
+    target_names: tuple[Any, ...] = ()
 
     @property
     def has_string_names(self) -> bool:

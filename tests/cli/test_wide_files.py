@@ -69,8 +69,8 @@ def test_what_other_options_name_is_not_released(people, capsys):
     assert list(pd.read_csv("out.csv")) == X
     said = capsys.readouterr().out
     assert "age, town, pay and owner replaced, score copied unchanged" in said
-    assert "no mechanism within the budget keeps more than" in said
-    assert "Each column of a released row is drawn separately from the rows of a cell" in said
+    assert "no mechanism within the budget keeps more" in said
+    assert "Released rows are made up: their columns are drawn together" in said
     assert "pooled" not in said
     options = [*DESIGN, "--columns", "pay,bought", "--target", "bought", "--bins", 3]
     assert run("sanitize", "people.csv", "both.csv", *options) == 0
@@ -154,7 +154,8 @@ def test_the_usual_aim_is_a_share_of_what_cells_keep(people, capsys, kept):
     options = ["--sensitive", "sex", *kept, "--max-cells", 8]
     assert run("choose", "people.csv", *options, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["cells"], facts["cells_learned_for"]) == (8, 0.02)
+    assert 2 <= facts["cells"] <= 8
+    assert facts["cells_learned_for"] == 0.02
     assert run("choose", "people.csv", *options) == 0
     said = capsys.readouterr().out
     most = float(re.search(r"which is 90% of the ([\d.]+)% that cells can keep", said)[1]) / 100

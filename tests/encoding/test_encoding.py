@@ -82,12 +82,12 @@ class TestWhatXIs:
             return fitted.mechanism_.x_labels
 
         assert len(symbols(3)) == len(symbols({"income": 3})) == 3
-        assert symbols([0, 20000, np.inf]) == ("<= 20000", "> 20000")
+        assert symbols([0, 20000, np.inf]) == ("income <= 20000", "income > 20000")
         assert len(symbols({"income": [0, 15000, 20000, 1e6]})) == 3
         few = quiet_fit(make(columns=["children"], n_bins=None), frame).mechanism_.x_labels
         assert few == (0, 1, 2, 3)
         empty = quiet_fit(make(columns=["children"], n_bins=[-1, 0, 0.5, 3]), frame)
-        assert empty.mechanism_.x_labels == ("<= 0", "> 0.5")
+        assert empty.mechanism_.x_labels == ("children 0", "children >= 1")
 
     def test_pooling_is_one_hot_encoders(self, frame):
         rng = np.random.default_rng(0)

@@ -205,7 +205,7 @@ class TestKeptBuckets:
 
 
 def test_the_order_of_rows_does_not_matter_for_how_many_stay_whole(monkeypatch):
-    monkeypatch.setattr(alphabet, "MOST_COMPARED", 500)
+    monkeypatch.setattr(alphabet, "MOST_PAIRS", 6000)
     settings, rows = funnel(0.05, columns=COLUMNS, **SETTINGS["tree"]), rows_of(2000)
     both = [clone(settings).fit(r) for r in (rows, rows.sample(frac=1, random_state=0))]
     first, second = (fitted_of(one).alphabet.matches() for one in both)

@@ -77,12 +77,17 @@ class TestCells:
         assert "unchanged, without noise" not in said
         assert re.search(r"randomised work, hours: \d+ symbols", said)
 
-    def test_columns_are_not_to_be_read_together(self, said):
+    def test_columns_may_be_read_together_if_they_are_drawn_together(self, said):
+        may, _, may_not = said.partition("May not conclude")
+        assert "How two columns relate to each other" in may
+        assert "Anything about one person from one row" in may_not
+        with pytest.warns(PrivacyLeakWarning):
+            apart = report_of(3, made_up="column_by_column")
         assert (
             "How the values of work and hours are distributed over many rows, one column at a time"
-            in said
+            in apart
         )
-        assert "How two columns relate to each other" in said.partition("May not conclude")[2]
+        assert "How two columns relate to each other" in apart.partition("May not conclude")[2]
         assert "How two columns relate to each other" not in report_of(
             0.05, columns=["work"], alphabet="auto"
         )

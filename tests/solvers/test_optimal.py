@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import (
@@ -431,6 +431,15 @@ def joints(draw):
     return random_joint(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), largest=(4, 8))
 
 
+# Rounding ends the search over pairs of its symbols.
+NEARLY_CONSTANT = np.array(
+    [
+        [5.68121152e-07, 2.03952385e-10, 8.20302419e-08, 1.17871598e-07],
+        [9.01507891e-09, 4.51845409e-05, 9.99918767e-01, 3.52712916e-05],
+    ]
+)
+
+
 class TestTheorems:
     """On random and degenerate joints: zeros, ties, low rank, 1e-9."""
 
@@ -441,6 +450,7 @@ class TestTheorems:
         scope=st.sampled_from(SCOPES),
         utility=st.sampled_from(["mutual_information", "guess"]),
     )
+    @example(joint=NEARLY_CONSTANT, measure="chi2", scope="average", utility="mutual_information")
     def test_bounds_budgets_and_order(self, joint, measure, scope, utility):
         if scope not in get_measure(measure).scopes:
             return

@@ -1,0 +1,5 @@
+"""Watch long computations, and cancel them."""
+
+from ._messages import watched
+
+__all__ = ["watched"]

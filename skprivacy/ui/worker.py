@@ -1,0 +1,351 @@
+"""The process that reads, designs and releases, and the handle with which it can be cancelled.
+
+A design is cancelled by killing the process, whatever it is in the middle of. A spare one that has
+imported the library takes its place. The server imports this module: here, nothing that is heavy
+is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .._messages import message_of, watched
+from .choices import MECHANISM, REPORT, STOPS, Choices
+
+if TYPE_CHECKING:
+    from ..files import CountedFile
+    from ..transformer import PrivacyFunnelTransformer
+    from .columns import Overview
+
+# Seconds between two messages of progress.
+_SOONEST = 0.1
+
+# More bytes than this of an upload are refused, counted after decompression.
+MOST_BYTES = 200 * 2**20
+
+
+class Bench:
+    """A table, and what was made of it."""
+
+    def __init__(
+        self, path: str, name: str, is_limited: bool = False, header: bool | None = None
+    ) -> None:
+        from .columns import open_regular
+
+        self.path, self.name, self._header = path, name, header
+        self._file: BinaryIO = open_regular(path)
+        self._counted: dict[Choices, CountedFile] = {}
+        self._fitted: dict[Choices, PrivacyFunnelTransformer] = {}
+        if is_limited:
+            _check_size(self._file)
+        self._stamp = self._state()
+
+    @cached_property
+    def overview(self) -> Overview:
+        """The columns of the table."""
+        from .columns import Overview
+
+        return Overview.of(self._file, self._header)
+
+    def look(self) -> dict[str, Any]:
+        """Describe the columns."""
+        found = self.overview
+        n = len(found.rows)
+        return {"rows": found.n_rows, "looked_at": n, "columns": found.described()}
+
+    def given_away(self, protect: Sequence[str]) -> dict[str, float | None]:
+        """Return what each column gives away alone."""
+        return self.overview.given_away(protect)
+
+    def terms(self, choices: Choices) -> dict[str, Any]:
+        """Return the budget of each stop, and the smallest one that published columns allow."""
+        counted = self._count(choices)
+        return {
+            "epsilon": {str(x): counted.epsilon_for_shift(x / 100) for x in map(float, STOPS)},
+            "smallest": counted.smallest_epsilon,
+            "combinations": counted.n_combinations,
+        }
+
+    def design(self, choices: Choices) -> dict[str, Any]:
+        """Return the view of a design."""
+        from .views import N_ROWS, view_of
+
+        view = view_of(self._fit(choices), self.overview.rows.head(N_ROWS))
+        return view | {"points": choices.points} | self._recipes(choices)
+
+    def release(self, choices: Choices, folder: str, **handover: Any) -> dict[str, Any]:
+        """Draw a release, and write it with the mechanism, the command and the script."""
+        from ..files import transform_file
+
+        funnel, place = self._fit(choices), Path(folder)
+        if self._state() != self._stamp:
+            raise RuntimeError(f"{self.name} has changed since it was opened: open it again.")
+        out = place / self._out
+        n_rows = transform_file(funnel, self._file, out, header=self._header)
+        notes = []
+        try:
+            (place / MECHANISM).write_text(
+                funnel.to_json(indent=1), encoding="utf-8", newline="\n"
+            )
+        except ImportError as error:  # models of cells need skops
+            notes.append(str(error))
+        recipes = self._recipes(choices, **handover)
+        (place / "release.py").write_text(recipes["script"], encoding="utf-8", newline="\n")
+        (place / "command.txt").write_text(
+            recipes["command"] + "\n", encoding="utf-8", newline="\n"
+        )
+        return {"rows": n_rows, "out": self._out, "notes": notes, **recipes}
+
+    def report(self, choices: Choices, folder: str, **handover: Any) -> dict[str, Any]:
+        """Write the report on a release."""
+        from ..report import PrivacyReport
+
+        report = PrivacyReport.from_estimator(
+            self._fit(choices),
+            self.overview.rows,
+            input_file=self.path,
+            output_file=Path(folder) / self._out,
+            n_rows_out=self.overview.n_rows,
+            **handover,
+        )
+        report.save(Path(folder) / REPORT)
+        return {"status": report.sections[0].status, "lead": report.sections[0].lead}
+
+    def together(self, releases: Sequence[Choices]) -> dict[str, Any]:
+        """Say what several releases reveal together about what any of them protects."""
+        from ..files import leakage_together
+        from .views import together_in_words
+
+        said = []
+        for last in {each.protect: each for each in releases}.values():
+            others = [each for each in releases if each is not last]
+            fitted = [self._fit(each) for each in (*others, last)]
+            found = leakage_together(fitted, self._file, header=self._header)
+            said.append(together_in_words(found, last.about, len(fitted)))
+        return {"text": " ".join(said)}
+
+    def _recipes(self, choices: Choices, **handover: Any) -> dict[str, str]:
+        epsilon: Any = self._fit(choices).epsilon  # a number
+        return choices.recipes(epsilon, self.name, self._out, self._header, **handover)
+
+    @property
+    def _out(self) -> str:
+        suffixes = [suffix.lower() for suffix in Path(self.path).suffixes if suffix != ".gz"]
+        kind = suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".parquet") else ".csv"
+        return f"released{kind}"
+
+    def _state(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def _count(self, choices: Choices) -> CountedFile:
+        from ..files import count_file
+
+        key = choices.at(0)
+        if key not in self._counted:
+            self._counted = {}  # memory: only the choices that are being looked at
+            reading: dict[str, Any] = {"target": choices.target, "header": self._header}
+            self._counted[key] = count_file(choices.transformer(), self._file, **reading)
+        return self._counted[key]
+
+    def _fit(self, choices: Choices) -> PrivacyFunnelTransformer:
+        if choices not in self._fitted:
+            fitted = self._count(choices).fit(max_shift=choices.points / 100)
+            self._fitted[choices] = fitted
+        return self._fitted[choices]
+
+
+def _check_size(file: BinaryIO) -> None:
+    """Refuse a Parquet file that is too large decompressed; texts were counted before."""
+    if not str(file.name).lower().endswith((".parquet", ".pq")):
+        return
+    from ..engines.files import read_from
+
+    with read_from(file) as source:
+        if source.n_bytes > MOST_BYTES:  # type: ignore[attr-defined]
+            raise ValueError(TOO_LARGE)
+
+
+TOO_LARGE = (
+    "The file has more than 200 MB once it is decompressed: open it by its path, so that nothing "
+    "is copied."
+)
+
+
+def demo_table(path: str) -> None:
+    """Write the table of the demo."""
+    from ..datasets import load_diabetes_patients
+
+    table = load_diabetes_patients()
+    table.insert(0, "patient", range(1, len(table) + 1))
+    table.to_csv(path, index=False, lineterminator="\n", float_format="%g")
+
+
+# The process. ------------------------------------------------------------------------------------
+
+
+def work(pipe: Connection) -> None:
+    """Do one task after another, until the pipe is closed."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from tqdm import tqdm
+
+    from .. import files, report  # noqa: F401  # a spare process has imported what takes long
+    from . import columns, views  # noqa: F401
+
+    tqdm.set_lock(threading.RLock())  # one of the system's would be left when this is killed
+    bench, opened = None, None
+    with suppress(EOFError, OSError):
+        pipe.send({"ready": True})
+        while True:
+            task: dict[str, Any] = pipe.recv()
+            try:
+                if opened != task["table"]:
+                    bench, opened = None, None  # what follows may fail
+                    bench, opened = _bench_for(**task["table"]), task["table"]
+                pipe.send(_answer(pipe, bench, task))
+            except Exception as error:
+                pipe.send({"id": task["id"], **_told(error, Path(task["table"]["path"]))})
+
+
+def _bench_for(path: str, is_demo: bool, **more: Any) -> Bench:
+    if is_demo and not Path(path).exists():
+        demo_table(path)
+    return Bench(path, **more)
+
+
+def _answer(pipe: Connection, bench: Any, task: dict[str, Any]) -> dict[str, Any]:
+    from .views import in_words
+
+    last = 0.0
+
+    def tell(what: str) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= _SOONEST:
+            last = now
+            pipe.send({"id": task["id"], "doing": what})
+
+    with warnings.catch_warnings(record=True) as caught, watched(tell):
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        found = getattr(bench, task["kind"])(**task["given"])
+    said = list(dict.fromkeys(in_words(each.message) for each in caught))
+    return {"id": task["id"], "found": found, "warnings": said}
+
+
+def _told(error: Exception, path: Path) -> dict[str, Any]:
+    """Return an error for the page; a table in our own folder goes by its name."""
+    from ..exceptions import BesideError
+    from .views import in_words
+
+    text = in_words(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    kinds = {
+        "is_beside": isinstance(error, BesideError),
+        "asks_for_header": getattr(message_of(error), "parameter", "") == "header",
+    }
+    return {"error": text.replace(f"{path.parent}{os.sep}", ""), **kinds}
+
+
+def _end_with_parent() -> None:
+    """End this process when the server has gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+# Its handle. -------------------------------------------------------------------------------------
+
+
+class _Process:
+    """One process; tell : gets its messages, and None when it has gone."""
+
+    _context = multiprocessing.get_context("spawn")
+
+    def __init__(self, tell: Callable[[_Process, dict[str, Any] | None], None]) -> None:
+        self.pipe, child = self._context.Pipe()
+        self.is_ready = False
+        self._process = self._context.Process(target=work, args=(child,), daemon=True)
+        self._process.start()
+        child.close()
+        threading.Thread(target=self._listen, args=(tell,), daemon=True).start()
+
+    def _listen(self, tell: Callable[[_Process, dict[str, Any] | None], None]) -> None:
+        while True:
+            try:
+                message = self.pipe.recv()
+            except (EOFError, OSError):
+                tell(self, None)
+                return
+            tell(self, message)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join()
+
+
+class Workers:
+    """A process that works, and a spare one.
+
+    tell : gets each message, and None if the process that worked has died.
+    """
+
+    def __init__(self, tell: Callable[[dict[str, Any] | None], None]) -> None:
+        self._tell, self._lock, self._is_over = tell, threading.Lock(), False
+        self._current, self._spare = _Process(self._told), _Process(self._told)
+
+    def _told(self, process: _Process, message: dict[str, Any] | None) -> None:
+        with self._lock:
+            if self._is_over:
+                return
+            is_current = process is self._current
+            if message is not None and "ready" in message:
+                process.is_ready = True
+            elif message is None and is_current and process.is_ready:
+                self._replace()  # one that cannot even start is not started again
+            elif message is None and process is self._spare:
+                self._spare = None  # type: ignore[assignment]  # made again when it is needed
+        if is_current:
+            self._tell(message)
+
+    def _replace(self) -> None:
+        self._current = self._spare or _Process(self._told)
+        self._spare = _Process(self._told)
+
+    def do(self, task: dict[str, Any]) -> None:
+        """Give the process a task."""
+        with suppress(OSError):  # it has died, which is told
+            self._current.pipe.send(task)
+
+    def cancel(self) -> None:
+        """Kill the process; the spare one takes its place."""
+        with self._lock:
+            gone = self._current
+            self._replace()
+        gone.kill()
+
+    def end(self) -> None:
+        """Kill both."""
+        with self._lock:
+            self._is_over = True
+            every = [self._current, self._spare]
+        for process in every:
+            if process is not None:
+                process.kill()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that works."""
+        return self._current._process.pid

@@ -1,0 +1,475 @@
+"""Made-up rows: their budget, what they keep, and that they are the same everywhere."""
+
+import itertools
+import json
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from documents import sealed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+
+from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy.encoding import rows as made_up
+from skprivacy.encoding.columns import learn_values
+from skprivacy.encoding.rows import RowTask, learn_rows
+from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.metrics import linkage
+from skprivacy.releasing import release as releases
+from skprivacy.releasing.output_names import shown_symbols
+from skprivacy.transformer import release_by
+
+KEY = bytes(range(32))
+
+
+def schools(n=3000, seed=0):
+    """Return rows in which level follows from school, and region and country from town."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(2, size=n)
+    town = rng.choice([f"town {i}" for i in range(12)], n)
+    school = np.clip(rng.poisson(2 + sex), 0, 6)
+    return pd.DataFrame(
+        {
+            "sex": np.array(["f", "m"])[sex],
+            "school": np.array(["none", "primary", "middle", "high", "college", "master", "phd"])[school],
+            "level": school + 3,
+            "town": town,
+            "region": [f"region {int(t[5:]) // 3}" for t in town],
+            "country": [f"country {int(t[5:]) // 6}" for t in town],
+            "income": np.round(rng.lognormal(9 + 0.2 * school, 0.4), 2),
+            "age": rng.integers(18, 90, n),
+            "owner": rng.random(n) < 0.2 + 0.1 * school,
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return schools()
+
+
+def quiet(funnel, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return funnel.fit(*args, **kwargs)
+
+
+def funnel(cells=None, **options):
+    options = {"sensitive": "sex", "alphabet": cells or TreeCells(max_cells=20)} | options
+    return PrivacyFunnelTransformer(0.05, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    return quiet(funnel(), rows)
+
+
+@pytest.fixture(scope="module")
+def with_target(rows):
+    cells = ScoreCells(max_cells=12)
+    made = funnel(cells, utility="target", release_target=True)
+    return quiet(made, rows.drop(columns="owner"), rows["owner"])
+
+
+class TestShownCells:
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=30, deadline=None)
+    def test_they_keep_the_marginal_and_match_best(self, seed):
+        rng = np.random.default_rng(seed)
+        n_x, n_y = rng.integers(2, 9), rng.integers(1, 7)
+        p_x = rng.dirichlet(np.ones(n_x))
+        channel = rng.dirichlet(np.full(n_y, 0.3), n_x)
+        shown = shown_symbols(channel, p_x, None, None)
+        assert_allclose(shown.sum(axis=1), 1, atol=1e-12)
+        assert_allclose(p_x @ channel @ shown, p_x, atol=1e-6)
+        # The naive transport problem over all pairs.
+        joint = (p_x[:, None] * channel).T
+        p_y = joint.sum(axis=1)
+        every = np.eye(n_y * n_x).reshape(n_y, n_x, -1)
+        sums = np.vstack([every.sum(axis=1), every.sum(axis=0)])
+        best = linprog(-(joint / p_y[:, None]).ravel(), A_eq=sums, b_eq=[*p_y, *p_x])
+        assert (p_x * np.diag(channel @ shown)).sum() == pytest.approx(-best.fun, abs=1e-5)
+
+    def test_strata_do_not_mix(self):
+        strata = np.array([0, 0, 1, 1])
+        channel = np.zeros((4, 3))
+        channel[:2, :2], channel[2:, 2] = [[0.7, 0.3], [0.4, 0.6]], 1
+        shown = shown_symbols(channel, np.array([0.1, 0.4, 0.3, 0.2]), strata, None)
+        assert not shown[:2, 2:].any()
+        assert not shown[2, :2].any()
+
+    def test_all_cells_are_released(self, rows, fitted):
+        cells = fitted_of(fitted).alphabet
+        released = pd.concat([fitted.transform(rows) for _ in range(3)])
+        before = rows["town"].value_counts(normalize=True)
+        after = released["town"].value_counts(normalize=True)
+        assert (before - after).abs().max() < 0.02
+        shown = fitted_of(fitted).shown_given_y
+        assert_allclose(fitted.mechanism_.p_x @ fitted.mechanism_.channel @ shown,
+                        fitted.mechanism_.p_x, atol=1e-6)  # fmt: skip
+        assert (shown.sum(axis=0) > 0).sum() == cells.n_symbols
+
+
+def alphabets(codes):
+    found = [learn_values(pd.Series(code), None, "x", n_bins=None) for code in codes]
+    return tuple(each[0] for each in found), [each[2][each[1]] for each in found]
+
+
+def task(codes, groups, **options):
+    columns, positions = alphabets(codes)
+    n, n_groups = len(groups), int(groups.max()) + 1
+    return RowTask(columns, positions, groups, n_groups, np.ones(n), np.ones(n), **options)
+
+
+def every_row(model, groups):
+    """Return P(row | group) of all rows of a small model, by enumeration."""
+    sizes = model.sizes[:-1]
+    rows = np.array(list(itertools.product(*(range(size) for size in sizes))))
+    return rows, np.stack(
+        [model.probability(list(rows.T), np.full(len(rows), g)) for g in range(groups)]
+    )
+
+
+class TestRowModel:
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=15, deadline=None)
+    def test_draws_have_the_probabilities_that_it_says(self, seed):
+        rng = np.random.default_rng(seed)
+        n = 900
+        groups = rng.integers(3, size=n)
+        a = rng.integers(3, size=n)
+        codes = [a, (a + (rng.random(n) < 0.2)) % 3, rng.integers(2, size=n) + groups]
+        model = learn_rows(task(codes, groups))
+        found, p = every_row(model, 3)
+        assert_allclose(p.sum(axis=1), 1, atol=1e-9)
+        many = 20_000
+        drawn, _ = model.draw(np.ones(many, dtype=int), lambda _: rng.random(many))
+        index = {tuple(row): i for i, row in enumerate(found.tolist())}
+        counts = np.bincount([index[tuple(row)] for row in drawn.T.tolist()], minlength=len(found))
+        assert np.abs(counts / many - p[1]).max() < 5 * np.sqrt(0.25 / many)
+
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=20, deadline=None)
+    def test_no_row_says_more_than_the_worst_output(self, seed):
+        """P(s | row) is a mixture of the P(s | y): enumerated for tiny alphabets."""
+        rng = np.random.default_rng(seed)
+        n = 600
+        groups = rng.integers(3, size=n)
+        codes = [rng.integers(3, size=n), rng.integers(2, size=n) * groups]
+        _, p_row = every_row(learn_rows(task(codes, groups)), 3)
+        p_sx, channel = rng.dirichlet(np.ones(6)).reshape(2, 3), rng.dirichlet(np.ones(4), 3)
+        shown = shown_symbols(channel, p_sx.sum(axis=0), None, None)
+        p_sy = p_sx @ channel
+        given_row = p_sy @ shown @ p_row
+        seen = given_row.sum(axis=0) > 1e-12
+        posterior = (given_row / np.maximum(given_row.sum(axis=0), 1e-300))[:, seen]
+        limits = p_sy / p_sy.sum(axis=0)
+        assert (posterior.max(axis=1) <= limits.max(axis=1) + 1e-9).all()
+        assert (posterior.min(axis=1) >= limits.min(axis=1) - 1e-9).all()
+
+    def test_order_of_rows_does_not_matter(self, rows):
+        rng = np.random.default_rng(0)
+        groups = rng.integers(4, size=len(rows))
+        names = ["school", "level", "town", "age", "owner"]
+        whole = task([rows[name] for name in names], groups)
+        order = rng.permutation(len(rows))
+        other = RowTask(
+            whole.columns, [p[order] for p in whole.positions], groups[order], 4,
+            whole.weights, whole.persons,
+        )  # fmt: skip
+        same, shuffled = learn_rows(whole), learn_rows(other)
+        for one, two in zip(same.trees, shuffled.trees, strict=True):
+            for key in ("orders", "limits", "left", "right"):
+                assert_array_equal(getattr(one, key), getattr(two, key))
+            assert_array_equal(one.leaves.codes, two.leaves.codes)
+            assert_array_equal(one.leaves.weights, two.leaves.weights)
+
+    def test_leaves_have_enough_people(self, rows):
+        groups = np.zeros(len(rows), dtype=int)
+        model = learn_rows(task([rows[name] for name in ("level", "age", "owner")], groups))
+        for tree in model.trees:
+            sums = np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])
+            assert (sums[: tree.n_leaves] >= made_up.FEWEST_IN_LEAF).all()
+        assert max(tree.n_leaves for tree in model.trees) > 1
+
+    def test_weights_are_not_people(self):
+        """A heavy row is one person: a value with two heavy rows is never drawn."""
+        rng = np.random.default_rng(0)
+        n = 500
+        codes = [np.where(np.arange(n) < 2, 9, rng.integers(3, size=n)), rng.integers(2, size=n)]
+        columns, positions = alphabets(codes)
+        weights = np.where(np.arange(n) < 2, 1e4, 1.0)
+        groups = np.zeros(n, dtype=int)
+        model = learn_rows(RowTask(columns, positions, groups, 1, weights, np.ones(n)))
+        assert not model.codes_of(0)[list(columns[0].values).index(9)]
+
+    @pytest.mark.parametrize("n", [1, 7, 60])
+    def test_few_rows(self, n):
+        rng = np.random.default_rng(0)
+        model = learn_rows(
+            task([rng.integers(9, size=n), rng.integers(3, size=n)], np.zeros(n, int))
+        )
+        codes, _ = model.draw(np.zeros(5, dtype=int), lambda _: rng.random(5))
+        assert codes.shape == (2, 5)
+
+
+class TestDependencies:
+    def test_they_hold_in_every_row(self, rows, fitted):
+        released = fitted.transform(rows)
+        for left, right in [("school", "level"), ("level", "school"), ("town", "region"),
+                            ("town", "country"), ("region", "country")]:  # fmt: skip
+            pairs = set(zip(rows[left], rows[right], strict=True))
+            assert set(zip(released[left], released[right], strict=True)) <= pairs
+
+    def test_the_old_way_contradicts_them(self, rows):
+        apart = quiet(funnel(TreeCells(max_cells=3), made_up="column_by_column"), rows)
+        released = apart.transform(rows)
+        pairs = set(zip(rows["town"], rows["region"], strict=True))
+        assert any(
+            pair not in pairs for pair in zip(released["town"], released["region"], strict=True)
+        )
+
+    def test_a_left_side_of_few_people_is_not_shown(self, rows):
+        few = rows.assign(town=np.where(np.arange(len(rows)) < 4, "hamlet", rows["town"]),
+                          region=np.where(np.arange(len(rows)) < 4, "valley", rows["region"]))  # fmt: skip
+        made = quiet(funnel(), few)
+        released = pd.concat([made.transform(few) for _ in range(5)])
+        assert not released["town"].eq("hamlet").any()
+        assert not released["region"].eq("valley").any()
+
+    def test_what_follows_from_a_column_of_rare_values(self):
+        """A title is nearly unique, so it is chosen among those that agree with the sector."""
+        rng = np.random.default_rng(1)
+        n = 2000
+        title = np.where(
+            rng.random(n) < 0.3, rng.integers(40, size=n), 100 + rng.integers(1500, size=n)
+        )
+        table = pd.DataFrame({
+            "sex": rng.choice(["f", "m"], n), "title": [f"t{i}" for i in title],
+            "sector": [f"s{i % 4}" for i in title], "age": rng.integers(18, 80, n),
+        })  # fmt: skip
+        released = quiet(funnel(), table).transform(table)
+        named = released[released["title"].notna()]
+        assert (
+            named["sector"].str[1:].astype(int) == named["title"].str[1:].astype(int) % 4
+        ).all()
+        shares = [x["sector"].value_counts(normalize=True).sort_index() for x in (table, released)]
+        assert (shares[0] - shares[1]).abs().max() < 0.06
+
+
+class TestNumbers:
+    def test_none_is_copied_from_a_person(self, rows, fitted):
+        released = pd.concat([fitted.transform(rows) for _ in range(3)])["income"]
+        counts = rows["income"].value_counts()
+        of_few = set(counts[counts < 5].index)
+        # Cents of incomes: chance agreement is rare, copying would be the rule.
+        assert released.isin(of_few).mean() < 0.02
+        assert released.round(2).equals(released)
+        assert released.between(rows["income"].min(), rows["income"].max()).all()
+
+    def test_types_stay(self, rows, fitted):
+        released = fitted.transform(rows)
+        assert released.dtypes.equals(rows.drop(columns="sex").dtypes)
+
+
+class TestTheSameEverywhere:
+    @pytest.mark.parametrize("way", releases.MADE_UP)
+    def test_a_keyed_release_repeats(self, rows, way):
+        made = quiet(funnel(made_up=way), rows)
+        loaded = PrivacyFunnelTransformer.from_json(made.to_json())
+        keyed = {"record_ids": np.arange(len(rows)), "secret_key": KEY}
+        first = made.transform(rows, **keyed)
+        pd.testing.assert_frame_equal(first, loaded.transform(rows, **keyed))
+        pd.testing.assert_frame_equal(
+            first, pickle.loads(pickle.dumps(made)).transform(rows, **keyed)
+        )
+        order = np.random.default_rng(0).permutation(len(rows))
+        other = quiet(funnel(made_up=way), rows.iloc[order])
+        again = other.transform(rows.iloc[order], record_ids=order, secret_key=KEY)
+        pd.testing.assert_frame_equal(first, again.loc[first.index])
+        of_polars = loaded.transform(pl.from_pandas(rows), **keyed).to_pandas()
+        assert of_polars["town"].tolist() == first["town"].tolist()
+        assert of_polars["income"].tolist() == first["income"].tolist()
+
+    def test_batches(self, rows, fitted):
+        batched = funnel()
+        for start in range(0, len(rows), 700):
+            batched = batched.partial_fit(rows.iloc[start : start + 700])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            keyed = {"record_ids": np.arange(len(rows)), "secret_key": KEY}
+            here, there = (each.transform(rows, **keyed) for each in (fitted, batched))
+        pd.testing.assert_frame_equal(here, there)
+
+    def test_lanes_are_apart(self, fitted, with_target):
+        """No draw of the rows shares its words with the draw of Y."""
+        for each in (fitted, with_target):
+            lanes = release_by(each).lanes
+            assert len(set(lanes)) == len(lanes)
+        one_model = release_by(PrivacyFunnelTransformer.from_json(fitted.to_json()).set_params(
+            made_up="for_one_model"))  # fmt: skip
+        assert len(one_model.lanes) > len(release_by(fitted).lanes)
+
+    def test_a_saved_file_has_no_row(self, rows, fitted):
+        text = json.loads(fitted.to_json())
+        assert {"orders", "trees", "derived"} == text["row_model"].keys()
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            (("trees", 0, "questions", 0, 0), 10**6),
+            (("trees", 0, "starts", 0), 1),
+            (("trees", 0, "weights", 0), 0),
+            (("trees", 0, "codes", 0), -1),
+            (("trees", 0, "column"), 99),
+            (("orders", 0, 0), 99),
+            (("derived",), []),
+            (("trees",), []),
+        ],
+    )
+    def test_an_edited_file_is_refused(self, fitted, path, value):
+        content = json.loads(fitted.to_json())
+        place = content["row_model"]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+        with pytest.raises(ValueError, match="malformed"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_shown_cells_of_an_edited_file(self, fitted):
+        content = json.loads(fitted.to_json())
+        content["shown_given_y"][0][0] += 0.5
+        with pytest.raises(ValueError, match="shown_given_y"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+
+def drawn(rng, rows, *_):
+    return rng.random(len(rows))
+
+
+class TestForOneModel:
+    def test_rows_are_in_the_cell_that_they_show(self, rows):
+        """Retries compare with the shown cell: many more rows are in it, and none is checked
+        against the cell of the true row."""
+        shares = []
+        for way in ("for_any_use", "for_one_model"):
+            made = funnel(ScoreCells(max_cells=10), utility="target", made_up=way)
+            made = quiet(made, rows.drop(columns="owner"), rows["owner"])
+            alphabet = fitted_of(made).alphabet
+            cells = np.random.default_rng(0).integers(alphabet.n_symbols, size=4000)
+            draws = partial(drawn, np.random.default_rng(1))
+            n = 20 if way == "for_one_model" else 1
+            decoded = alphabet.decode_together(cells, draws, n)
+            frame = pd.DataFrame(
+                {name: pd.Series([v[i] for i in index]) for name, (v, index) in
+                 zip(made.get_feature_names_out(), decoded, strict=True)}
+            )  # fmt: skip
+            found, _ = alphabet.encode([frame[name] for name in frame], list(frame))
+            shares.append((found == cells).mean())
+        assert shares[1] > shares[0] + 0.2
+
+    def test_folds_follow_from_made_up_values(self, rows):
+        with_ids = rows.assign(person=np.arange(len(rows)) // 2)
+        made = funnel(
+            ScoreCells(max_cells=8, person="person"), utility="target", made_up="for_one_model"
+        )
+        made = quiet(made, with_ids.drop(columns="owner"), with_ids["owner"])
+        assert len(made.transform(with_ids)) == len(rows)
+
+
+class TestTarget:
+    def test_it_comes_last(self, rows, with_target):
+        released = with_target.transform(rows)
+        assert released.columns[-1] == "owner"
+        assert released["owner"].dtype == bool
+        assert released["owner"].mean() == pytest.approx(rows["owner"].mean(), abs=0.05)
+        assert list(with_target.get_feature_names_out()) == list(released.columns)
+
+    @pytest.mark.parametrize("output", ["symbol", "posterior"])
+    def test_symbols_draw_it_from_their_posterior(self, rows, with_target, output):
+        other = PrivacyFunnelTransformer.from_json(with_target.to_json()).set_params(output=output)
+        released = pd.concat([other.transform(rows) for _ in range(5)])
+        expected = fitted_of(other).target.given_y
+        if output == "symbol":
+            given_y = released.groupby("cell", observed=True)["owner"].agg(["mean", "size"])
+            order = [list(fitted_of(other).mechanism.y_labels).index(y) for y in given_y.index]
+            off = np.abs(given_y["mean"] - expected[order, 1])
+            assert (off < 5 * np.sqrt(0.25 / given_y["size"])).all()
+        assert released.columns[-1] == "owner"
+
+    def test_a_release_with_it_keeps_the_budget(self, rows, with_target):
+        """An attacker who sees rows and target learns no more than Y allows."""
+        fresh = schools(40_000, seed=9)
+        released = with_target.transform(fresh)
+        s = fresh["sex"].eq("m")
+        posterior = with_target.mechanism_.secrets[None].sensitive_posterior[:, 1]
+        by_target = s.groupby(released["owner"]).agg(["mean", "size"])
+        slack = 5 * np.sqrt(0.25 / by_target["size"]) + 0.03
+        assert (by_target["mean"] <= posterior.max() + slack).all()
+        assert (by_target["mean"] >= posterior.min() - slack).all()
+
+    def test_values(self, rows):
+        made = PrivacyFunnelTransformer(0.05, sensitive="sex", columns=["level"], utility="target",
+                                        release_target=True)  # fmt: skip
+        released = quiet(made, rows, rows["owner"]).transform(rows)
+        assert list(released) == ["level", "owner"]
+
+    def test_it_needs_a_target(self, rows):
+        with pytest.raises(ValueError, match="release_target"):
+            PrivacyFunnelTransformer(0.05, sensitive="sex", release_target=True).fit(rows)
+
+    def test_it_is_said_where_it_is_left_out(self, rows, with_target):
+        made = funnel(ScoreCells(max_cells=8), utility="target")
+        made = quiet(made, rows.drop(columns="owner"), rows["owner"])
+        assert "owner" not in made.transform(rows)
+        assert "release_target" in made.summary_.target_sentence()
+        assert not with_target.summary_.target_sentence()
+
+
+class TestPools:
+    def test_columns_of_a_pool_belong_together(self):
+        rng = np.random.default_rng(2)
+        n = 6000
+        a = rng.integers(60, size=n)
+        table = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "a": [f"a{i}" for i in a],
+                              "b": [f"b{(i + (rng.random() < 0.1)) % 60}" for i in a]})  # fmt: skip
+        made = {}
+        for way in ("for_any_use", "column_by_column"):
+            each = PrivacyFunnelTransformer(0.05, sensitive="sex", made_up=way, alphabet="values",
+                                            max_outputs=None, min_frequency=0.016)  # fmt: skip
+            made[way] = quiet(each, table).transform(table)
+        agree = {k: (x["a"].str[1:] == x["b"].str[1:]).mean() for k, x in made.items()}
+        assert agree["for_any_use"] >= agree["column_by_column"]
+
+    def test_one_column(self, rows):
+        made = PrivacyFunnelTransformer(0.05, sensitive="sex", columns="town", max_categories=4)
+        assert list(quiet(made, rows).transform(rows)) == ["town"]
+
+
+class TestNobodyIsFound:
+    def test_members_are_found_no_better_than_others(self):
+        table = schools(6000, seed=4)
+        members, others = table[:3000], table[3000:]
+        released = quiet(funnel(), members).transform(members)
+        known = ["school", "town", "age", "owner"]
+        found = linkage(released, members, others, known=known)
+        assert found["high"].max() < 0.05
+
+    def test_rows_of_donors_are(self):
+        table = schools(2000, seed=4)
+        found = linkage(table[:1000].drop(columns="sex"), table[:1000], table[1000:])
+        assert found["low"].min() > 0.5
+
+    def test_mistakes(self, rows):
+        released = rows.drop(columns="sex")
+        with pytest.raises(ValueError, match="lacks the released column"):
+            linkage(released, rows[["age"]], rows)
+        with pytest.raises(ValueError, match="known"):
+            linkage(released, rows, rows, known=["nothing"])
