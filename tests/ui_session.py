@@ -55,9 +55,11 @@ class Session:
 
     def children(self):
         """Return the processes that the server has started."""
-        command = ["ps", "--ppid", str(self.process.pid), "-o", "pid=,args="]
+        command = ["ps", "-ww", "--ppid", str(self.process.pid), "-o", "pid=,args="]  # uncut
         lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-        return [int(line.split()[0]) for line in lines if "spawn_main" in line]
+        found = [int(line.split()[0]) for line in lines if "spawn_main" in line]
+        assert found, lines
+        return found
 
     def post(self, path, data, headers):
         kind = {"Content-Type": "application/json"}
