@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .report import PrivacyReport
     from .transformer import PrivacyFunnelTransformer
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
