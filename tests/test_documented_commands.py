@@ -171,6 +171,17 @@ def test_the_demo_prints_the_table_of_the_first_page(demo):
     assert max(map(len, lines)) <= 99
 
 
+def test_the_readme_quotes_what_the_demo_prints(demo):
+    rows = dict(re.findall(r"^(as it is|epsilon = 0.02) +(\S.*)$", demo[1], re.MULTILINE))
+    *_, raw = rows["as it is"].split()
+    *_, kept, best = rows["epsilon = 0.02"].split()
+    words = " ".join((ROOT / "README.md").read_text().split())
+    pattern = (
+        r"keeps (\S+%) of the closeness .* in (\S+%) of cases.* the true values give (\S+%)\."
+    )
+    assert re.search(pattern, words).groups() == (kept, best, raw)
+
+
 def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
     demo, monkeypatch, capsys, tmp_path
 ):

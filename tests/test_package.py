@@ -1,6 +1,4 @@
 import ast
-import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -12,8 +10,7 @@ from scripts import run_script
 
 import skprivacy
 from skprivacy import datasets, files, solvers
-from skprivacy.cli import main
-from skprivacy.datasets import load_diabetes_joint, load_diabetes_patients
+from skprivacy.datasets import load_diabetes_joint
 
 PACKAGE = Path(skprivacy.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -108,30 +105,6 @@ def test_what_is_installed_by_default_has_no_cdd():
     assert not any(
         "cdd" in requirement for requirement in project["optional-dependencies"]["test"]
     )
-
-
-def test_the_figures_of_the_readme_about_randomised_response(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    load_diabetes_patients().to_csv("patients.csv", index=False)
-    kept = {}
-    for solver in ("randomized_response", "auto"):
-        command = [
-            "curve",
-            "patients.csv",
-            "--sensitive",
-            "sex",
-            "--columns",
-            "blood_pressure,bmi",
-            "--bins",
-            "3",
-        ]
-        command += ["--epsilons", "0.05", "--solver", solver, "--json"]
-        assert main(command) == 0
-        kept[solver] = json.loads(capsys.readouterr().out)["curve"][0]["kept"]
-    pattern = r"keeps (\S+)% at epsilon = 0.05, our design (\S+)% "
-    ((theirs, ours),) = re.findall(pattern, (ROOT / "README.md").read_text())
-    assert float(theirs) == pytest.approx(100 * kept["randomized_response"], abs=1)
-    assert float(ours) == pytest.approx(100 * kept["auto"], abs=1)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import skprivacy
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

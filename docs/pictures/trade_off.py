@@ -1,6 +1,7 @@
 """Compare ways to release a table, with many rows to fit and with few.
 
-``python docs/pictures/trade_off.py FILE`` writes the picture to a file.
+``python docs/pictures/trade_off.py`` prints the best points for the README; with the name of a file, it also
+writes the picture to it.
 """
 
 import re
@@ -41,6 +42,14 @@ def points(table, method):
     return sorted((float(line[74:83]), float(line[38:47])) for line in lines)
 
 
+def best(table="adult", limit=0.55):
+    """Return the best AUC of the target, by method, where the attacker's is below a limit."""
+    drawn = {label: points(table, method) for method, (*_, label) in LINES.items()}
+    left = {label: [y for x, y in found if x < limit] for label, found in drawn.items()}
+    left["the table itself"] = [y for _, y in drawn["the table itself"]]  # whatever its attacker
+    return {label: max(found) for label, found in left.items() if found}
+
+
 def main():
     """Draw the picture."""
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.4), sharey=True)
@@ -59,5 +68,6 @@ def main():
 if __name__ == "__main__":
     plt.rcParams.update(STYLE)
     picture = main()
+    print(*(f"{found:.2f} {label}" for label, found in best().items()), sep="\n")
     if len(sys.argv) > 1:
         picture.savefig(sys.argv[1], dpi=150)
