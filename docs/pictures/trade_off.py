@@ -1,6 +1,6 @@
 """Compare ways to release a table, with many rows to fit and with few.
 
-``python docs/pictures/trade_off.py`` prints the best points for the README; with the name of a file, it also
+``python docs/pictures/trade_off.py`` prints the best points; with the name of a file, it also
 writes the picture to it.
 """
 
