@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "pictures")]  # gallery_options, house_style
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models wait for each other's threads
 
+from gallery_options import EXECUTED  # noqa: E402
 from house_style import STYLE  # noqa: E402
 
 import skprivacy  # noqa: E402
@@ -44,7 +45,7 @@ plot_apply_rcparams = True
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
-    "filename_pattern": r"\.py$",
+    "filename_pattern": EXECUTED,
     "ignore_pattern": r"paper_figures\.py$",
     "within_subsection_order": "FileNameSortKey",
     "minigallery_sort_order": "gallery_options.in_order",

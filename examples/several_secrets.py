@@ -1,6 +1,6 @@
 """
-Several secrets, each with its own budget
-=========================================
+Two secrets, each with its own budget
+=====================================
 
 We release the blood pressure of patients. It must say next to nothing about a patient's sex, and
 not too much about their age. The two secrets are not equally sensitive, so each gets its own

@@ -1,8 +1,8 @@
 """
-A whole table
-=============
+Publish a table
+===============
 
-We release ten columns about patients that must not say much about the patients' sex. Releasing the
+We publish ten columns about patients that must not say much about the patients' sex. Releasing the
 columns one by one is not enough: each one alone says little, but all of them together say a lot.
 So similar rows share a *cell*, and whole rows are released.
 """
@@ -78,8 +78,8 @@ attacked = pd.DataFrame(attacks).T[["accuracy", "blind", "advantage"]]
 attacked.astype(float).round(3)
 
 # %%
-# Look at it
-# ----------
+# What it costs
+# -------------
 # Left: the attacker's advantage. The columns that were released one by one give sex away nearly as
 # well as the table itself does. Right, in the same colours: the correlation of released values
 # with true ones. This is the price: a few cells cannot keep ten columns of every patient.
@@ -97,6 +97,18 @@ axes[1].invert_yaxis()
 for axis in axes:
     axis.spines[["top", "right"]].set_visible(False)
 plt.show()
+
+# %%
+# Before you publish
+# ------------------
+# Read the verdict. It is about these rows; a table to be published should be released with
+# ``confidence=0.95``, for the population, which takes more rows than these.
+print(str(funnel.summary_).splitlines()[0])
+
+# %%
+# Then write it to a file, with a report for whoever signs:
+# ``PrivacyReport.from_estimator(funnel, columns, sensitive_features=sex).save("report.html")``.
+print(released.round(1).head(3).to_csv(index=False))
 
 # %%
 # What next

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from texts import steps_of
+
 NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 QUOTED = re.compile(rf"(?<![\w.,/^*-])({NUMBER})(%| (?:points?|s|ms|seconds|MB|GB)\b)?(?![\w^])")
 PRINTED = re.compile(rf"(?<![\w.])({NUMBER})(?:e(-?\d+))?(%?)")
@@ -33,8 +35,9 @@ def prose_of(text, name):
 
 
 def examples_in(text):
-    """What a page shows that is run: examples and, in Markdown, blocks of code and of output."""
-    return "\n".join(found[0] for found in re.finditer(rf"{EXAMPLE}|{MARKDOWN_BLOCK}", text))
+    """What a page shows that is run: examples, what commands print, blocks of Markdown."""
+    blocks = [found[0] for found in re.finditer(rf"{EXAMPLE}|{MARKDOWN_BLOCK}", text)]
+    return "\n".join([*blocks, *(step.output for step in steps_of(text))])
 
 
 def quoted_in(prose):

@@ -316,7 +316,7 @@ def _released_target(coded: CodedRows, inputs: FitInputs, mechanism: Mechanism) 
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return the distances between symbols of X."""
-    in_order = [type_.is_ordered for type_ in inputs.x_types]
+    in_order = [type_.is_ordered for type_ in _with_order(settings, inputs).x_types]
     return gower(coded.alphabet, in_order, settings.column_weights(inputs.rows.x_names))
 
 
