@@ -15,9 +15,9 @@ QUESTIONS = [
         "confidence=0.95",
         "confidence=None",
     ),
-    ("Are several columns private?", 'epsilon={"sex": 0.005, "age": 0.05}', "epsilon=0.02"),
+    ("Are several columns private?", 'epsilon={"sex": .005, "age": .05}', "epsilon=0.02"),
     ("Must a column stay as it is?", 'beside=["region"], or remainder', "it is left out"),
-    ("Will the same rows be released again?", "record_ids=..., secret_key=...", "fresh noise"),
+    ("Will the same rows\nbe released again?", "record_ids=..., secret_key=...", "fresh noise"),
     ("Must models treat groups alike?", 'measure="parity", scope="average"', 'measure="kl"'),
 ]
 STEP = 9.2
@@ -40,10 +40,10 @@ def arrow(axis, start, end, text="", color=QUIET, **at):
 
 
 code = {"family": "monospace", "fontsize": 9.2}
-figure, axis = plt.subplots(figsize=(8.2, 7.2))
+figure, axis = plt.subplots(figsize=(7.7, 7.2))
 axis.set(xlim=(-0.5, 100.5), ylim=(5, 84))
 axis.axis("off")
-box(axis, 50, 80, 40, "What will the release be used for?", SENSITIVE, weight="bold")
+box(axis, 50, 80, 44, "What will the release be used for?", SENSITIVE, weight="bold")
 for x, (use, setting) in zip((16.5, 50, 83.5), USES, strict=True):
     arrow(axis, (50 + (x - 50) * 0.5, 76.4), (x, 71.8))
     box(axis, x, 68, 31, use, USEFUL, 7.4)

@@ -109,3 +109,13 @@ def test_an_order_is_suggested(folder, capsys):
     again = run(*arguments, "--force", "--ordered", "risk=Low,Medium,High", capsys=capsys)
     assert "look like a scale" not in again
     assert "steps" in again
+
+
+@pytest.mark.parametrize("order", [[], ["--ordered", "risk=Low,Medium,High"]])
+def test_an_order_counts_alike_wherever_a_design_is_made(folder, order, capsys):
+    asked = [folder / "members.csv", "--sensitive", "sex", "--columns", "risk,town", *order,
+             "--alphabet", "values", "--confidence", "none", "--json"]  # fmt: skip
+    (found,) = json.loads(run("curve", *asked, "--epsilons", "0.02", capsys=capsys))["curve"]
+    written = [*asked[:1], folder / f"as_{len(order)}.csv", *asked[1:], "--epsilon", "0.02"]
+    released = json.loads(run("sanitize", *written, capsys=capsys))
+    assert found["kept"] == pytest.approx(released["kept"], abs=1e-6)
