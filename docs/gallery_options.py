@@ -30,7 +30,7 @@ ORDER = [
     "figure_3",
 ]
 
-# The extra `docs` brings no Spark: without it, or without Java, the example is shown but not run.
+# Without Spark or Java, the example with Spark is shown but not run.
 HAS_SPARK = find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME"))
 EXECUTED = r"\.py$" if HAS_SPARK else r"(?<!spark_table)\.py$"
 

@@ -72,11 +72,13 @@ funnel = PrivacyFunnelTransformer(
     utility="distortion",
     confidence=0.95,
 ).fit(people)
-print(funnel.summary_)
+mechanism = funnel.mechanism_
+print(f"leakage in the population: at most {mechanism.population_limit.max_leakage:.4f}")
+print(f"kept: {mechanism.normalized_utility:.1%}, verdict: {funnel.summary_.verdict.level}")
 
 # %%
 # What each released value reveals about sex, against the budget:
-LeakageDisplay.from_estimator(funnel)
+display = LeakageDisplay.from_estimator(funnel)
 
 # %%
 # Release
