@@ -61,7 +61,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "min_reported_time": 3600,
-    "plot_gallery": True,
+    "plot_gallery": "True",  # a text, as ``-D plot_gallery=0`` gives one
     "thumbnail_size": (400, 280),
     "matplotlib_animations": False,
     "capture_repr": ("_repr_html_", "__repr__"),

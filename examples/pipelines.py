@@ -51,8 +51,8 @@ attacks[["attacker", "accuracy", "blind", "advantage"]].round(3)
 # needs. Without a seed the noise differs each time; here a seed keeps this page the same.
 #
 # In a ``ColumnTransformer``, the transformer gets its own columns, including S. A column that is
-# merely scaled, such as ``years`` here, is not protected: it says nothing about sex. With
-# ``confidence=0.95`` the budget holds for the population that the rows were drawn from.
+# merely scaled is not protected; ``years`` says nothing about sex. With ``confidence=0.95`` the
+# budget holds for the population that the rows were drawn from.
 funnel = PrivacyFunnelTransformer(
     epsilon=0.02,
     sensitive="sex",

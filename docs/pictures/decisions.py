@@ -50,13 +50,13 @@ for x, (use, setting) in zip((16.5, 50, 83.5), USES, strict=True):
     arrow(axis, (x, 64.3), (x, 61.6))
     box(axis, x, 59, 33 if x > 60 else 28, setting, RELEASED, 5, **code)
 heads = {"color": QUIET, "ha": "center", "va": "center", "style": "italic"}
-for x, head in ((19.5, "Then, whatever the answer was:"), (63.5, "set"), (90.5, "otherwise")):
+for x, head in ((19.5, "Then, whatever the answer was:"), (64, "set"), (92, "otherwise")):
     axis.text(x, 51.5, head, **heads)
 for row, (question, yes, no) in enumerate(QUESTIONS):
     y = 45.4 - row * STEP
     box(axis, 19.5, y, 39, question, SENSITIVE)
-    arrow(axis, (39, y), (46, y), "yes", at=(3, 1.7))
-    box(axis, 63.5, y, 35, yes, RELEASED, 5, **code)
-    axis.text(90.5, y, no, color=QUIET, fontsize=9, ha="center", va="center")
+    arrow(axis, (39, y), (45, y), "yes", at=(2.6, 1.7))
+    box(axis, 64, y, 38, yes, RELEASED, 5, **code)
+    axis.text(92, y, no, color=QUIET, fontsize=9, ha="center", va="center")
     if row + 1 < len(QUESTIONS):
         arrow(axis, (19.5, y - 3.4), (19.5, y - STEP + 3.4))
