@@ -86,24 +86,22 @@ model = make_pipeline(as_they_are, LogisticRegression())
 released = columns.named_transformers_["clean"][0].transform(staff)
 attacks = audit(released, staff["sex"], raw=staff[features])
 best = attacks.groupby("attacked", sort=False)["accuracy"].max()
+models = [cross_val_score(each, staff, promoted).mean() for each in (model, cleaned)]
 right = pd.DataFrame(
-    {
-        "the model": [cross_val_score(each, staff, promoted).mean() for each in (model, cleaned)],
-        "an attacker": best.to_numpy(),
-    },
+    {"the model": models, "an attacker": best.to_numpy()},
     index=["features as they are", "cleaned"],
 ).T
 axis = (100 * right).plot.bar(figsize=(5.6, 3.4), rot=0, color=["0.7", "tab:green"])
 for bars in axis.containers:
     axis.bar_label(bars, fmt="{:.0f}%")
-axis.set(title="is right in", ylim=(50, 80), yticks=[])
+axis.set(title="guesses that are right", ylim=(0, 105), yticks=[])
 axis.spines[["top", "right", "left"]].set_visible(False)
 axis.legend(frameon=False)
 plt.show()
 
 # %%
-# A blind guess is right in about half of the cases. No attacker, however clever, does better than
-# that by more than
+# A blind guess of sex is right in about half of the cases. This is by how much the cleverest
+# attacker does better than that:
 print(f"{100 * mechanism.attacker_advantage:.1f} percentage points")
 
 # %%

@@ -103,7 +103,7 @@ plt.show()
 # ------------------
 # Read the verdict. It is about these rows; a table to be published should be released with
 # ``confidence=0.95``, for the population, which takes more rows than these.
-print(str(funnel.summary_).splitlines()[0])
+print(funnel.summary_.status, "-", funnel.summary_.verdict.level)
 
 # %%
 # Then write it to a file, with a report for whoever signs:
