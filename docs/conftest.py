@@ -5,7 +5,7 @@ import pytest
 import sklearn.ensemble  # noqa: F401  (only threads of what is loaded can be limited)
 from threadpoolctl import threadpool_limits
 
-collect_ignore = ["conf.py", "gallery_options.py"]
+collect_ignore = ["conf.py", "gallery_options.py", "staff.py"]
 collect_ignore_glob = ["pictures/*", "auto_examples/*", "_build/*"]
 
 
