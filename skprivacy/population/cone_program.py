@@ -264,10 +264,13 @@ class ConeProgram:
         self._last: _Answered | None = None
         self._is_linear = all(budget.is_exact for budget in budgets)
 
-    def solve(self, loss: FloatArray, betas: FloatArray) -> FloatArray | None:
+    def solve(
+        self, loss: FloatArray, betas: FloatArray, adds_pairs: bool = True
+    ) -> FloatArray | None:
         """Return the channel, or None if there is none.
 
-        betas : of each secret and output.
+        betas : of each secret and output; adds_pairs : whether to solve again with pairs that the
+        first answer lacks.
         """
         if self._allowed.sum() > _MOST_PAIRS:
             # A program uses all pairs with equal losses: make them differ.
@@ -277,7 +280,7 @@ class ConeProgram:
         n_rounds = _ROUNDS_OF_PAIRS if self._last is None else _LATER_ROUNDS
         self._set_pairs(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
-            found = self._run(loss, betas, adds_pairs=i < n_rounds)
+            found = self._run(loss, betas, adds_pairs=adds_pairs and i < n_rounds)
             if found is None:
                 return None
             channel, new_pairs = found
@@ -392,7 +395,8 @@ class _Problem:
         """Return the rows about each output, in its columns; scipy's way is slow for many."""
         entries, n_rows = [np.empty((3, 0))], 0
         for start, block in zip(self._starts[:-1], blocks, strict=True):
-            for rows in block:
+            if block:
+                rows = np.vstack(block)
                 i, j = np.nonzero(rows)
                 entries.append(np.array([i + n_rows, j + start, rows[i, j]]))
                 n_rows += len(rows)

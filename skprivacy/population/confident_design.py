@@ -34,9 +34,6 @@ _SMALL_EXCESS = 1.5
 # designs, or below this share of the budgets.
 _CLOSE, _MOST_DESIGNS, _SMALLEST_SHARE = 0.999, 10, 0.02
 
-# Shares of the budgets for which designs for the sample start the search.
-_START_SHARES = (1.0, 0.5, 0.25)
-
 # With a budget on average, single outputs may leak this many times as much.
 _MORE_THAN_AVERAGE = 2.0
 
@@ -150,24 +147,27 @@ class ConfidentDesign:
             return self._use(self._expanded(channel))
 
         search = ConfidentSearch(robust, use, utility, strata, task.max_outputs)
-        attempt = search.run(self._confidence, self._starts(), self._near.get(by_group))
+        attempt = search.run(self._confidence, self._start, self._near.get(by_group))
         if attempt is None:
             return None
         self.attempts[by_group] = attempt
 
+        latest = attempt
+
         def recalibrated() -> FloatArray | None:
-            again = search.again(attempt)
-            return None if again is None else self._expanded(again.channel)
+            nonlocal latest
+            if (again := search.again(latest)) is None:
+                return None
+            latest = again
+            return self._expanded(again.channel)
 
         self._recalibrate.append(recalibrated)
         return self._expanded(attempt.channel)
 
-    def _starts(self) -> Iterator[FloatArray]:
-        """Yield designs for the sample, for the symbols that occur."""
-        for share in _START_SHARES if self._asks_solver else ():
-            channel = self._sample_channel(share)
-            if channel is not None:
-                yield channel[self._seen]
+    def _start(self, share: float) -> FloatArray | None:
+        """Return the design for the sample, for the symbols that occur, if it is quickly had."""
+        channel = self._sample_channel(share) if self._asks_solver else None
+        return None if channel is None else channel[self._seen]
 
     def _sample_solution(self, share: float = 1.0) -> Solution:
         """Return the design for the sample with a share of the budgets, solved once."""

@@ -95,11 +95,21 @@ _SMALLER_BETA = 0.88
 # a design for the sample is the start; and the share of the utility that is worth another step.
 _STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 1), 1e-5
 
+# Shares of the budgets for which designs for the sample start the search. With many symbols, only
+# one: the first of these that exists. Labels that a design for a smaller budget lacks are lost.
+_START_SHARES, _SMALLEST_SHARES, _SMALLEST_SHARES_FOR_LABELS = (
+    (1.0, 0.5, 0.25), (0.25, 0.5, 1.0), (0.5, 1.0)
+)  # fmt: skip
+
 # Smaller P(y|x) do not count as a pair of symbol and output.
 _NEGLIGIBLE = 1e-6
 
 # Outputs rarer than this are merged into others: the tolerances of programs spoil them.
 _RAREST = 1e-4
+
+# With more symbols than this, programs take most of the time: a start keeps outputs for this
+# share of the symbols, which leads to designs that keep as much.
+_MOST_WITH_ALL_OUTPUTS, _SHARE_OF_OUTPUTS = 100, 0.75
 
 # Gain, as a share of the utility, for which a change is kept, and the most changes in a row.
 _WORTH_A_CHANGE, _MOST_CHANGES = 2e-4, 6
@@ -121,11 +131,34 @@ _TIDY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
+class _Trial:
+    """The channel for a beta, before rare outputs are merged, and its limit."""
+
+    beta: float
+    limit: float
+    channel: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Two trials, within the budgets and beyond them, with the same outputs.
+
+    strata, losses, shape : of these outputs.
+    """
+
+    within: _Trial
+    beyond: _Trial | None
+    strata: IntArray
+    losses: FloatArray
+    shape: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Attempt:
     """A channel whose limits are within the budgets.
 
     use : of the budgets by the channel; beta, shape : its margins are ``beta shape``, for each
-    secret and output.
+    secret and output; ends : what it is a mixture of.
     """
 
     channel: FloatArray
@@ -133,18 +166,10 @@ class Attempt:
     use: BudgetUse
     beta: float
     shape: FloatArray
+    ends: _Ends
 
 
 _by_utility = attrgetter("utility")
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """The channel for a beta, before rare outputs are merged, and its limit."""
-
-    beta: float
-    limit: float
-    channel: FloatArray
 
 
 class ConfidentSearch:
@@ -176,23 +201,34 @@ class ConfidentSearch:
         self._tries_mergers = self._has_few or not all(each.is_exact for each in budgets)
 
     def run(
-        self, confidence: float, starts: Iterable[FloatArray], near: Attempt | None = None
+        self,
+        confidence: float,
+        design_for: Callable[[float], FloatArray | None],
+        near: Attempt | None = None,
     ) -> Attempt | None:
         """Return the best attempt.
 
-        starts : designs for ever smaller budgets, unused with few symbols and a loss of labels;
-        near : the best attempt for a similar budget, whose margins and outputs are tried first.
+        design_for : returns a design for a share of the budgets, or None if there is none; near :
+        the best attempt for a similar budget, whose margins and outputs are tried first.
         """
         z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
         beta = z / self._root_n if near is None else near.beta
-        # Designs for smaller budgets have fewer outputs; labels that they lack are lost.
-        designs = list(starts if self._has_few or self._loss is None else islice(starts, 2))
+        designs = self._designs(design_for)
         if self._loss is not None and (self._has_few or not designs):
             # A label belongs to the stratum of the symbol it is best for.
             best = self._calibrated(self._loss.T, self._strata[self._loss.argmin(axis=0)], beta)
         else:
             best = self._from_starts(designs, beta, near)
         return None if best is None else self._improved(best)
+
+    def _designs(self, design_for: Callable[[float], FloatArray | None]) -> list[FloatArray]:
+        """Return the designs to start from: with few symbols all, with many one."""
+        if self._has_few:
+            shares = _START_SHARES if self._loss is None else ()
+        else:
+            shares = _SMALLEST_SHARES if self._loss is None else _SMALLEST_SHARES_FOR_LABELS
+        designs = (each for each in map(design_for, shares) if each is not None)
+        return list(designs if self._has_few else islice(designs, 1))
 
     def again(self, attempt: Attempt) -> Attempt | None:
         """Return an attempt calibrated again, after limits have changed."""
@@ -201,10 +237,20 @@ class ConfidentSearch:
         use = self._use(attempt.channel)
         if use.limit <= 1:
             return replace(attempt, use=use)
+        ends = attempt.ends
+        within = self._limited_again(ends.within, ends)
+        if within.limit <= 1:
+            beyond = ends.beyond and self._limited_again(ends.beyond, ends)
+            return self._mixed(replace(ends, within=within, beyond=beyond))
         self._first_steps = self._later_steps
         known = _Trial(attempt.beta, use.limit, attempt.channel)
         beta = _LARGER_BETA * attempt.beta
         return self._attempt_from(attempt.channel, beta, attempt.shape, known)
+
+    def _limited_again(self, trial: _Trial, ends: _Ends) -> _Trial:
+        """Return a trial with its limit as it is now."""
+        _, use, _ = self._judged(trial.channel, ends.strata, ends.losses)
+        return replace(trial, limit=use.limit)
 
     # Programs -----------------------------------------------------------------------------------
 
@@ -232,8 +278,10 @@ class ConfidentSearch:
     ) -> tuple[FloatArray | None, FloatArray]:
         """Return a channel that no further step improves, and the losses at its posteriors."""
         best, largest = None, -np.inf
-        for _ in range(most):
-            channel = program.solve(losses.T, betas)
+        for i in range(most):
+            # The slopes will change again: pairs that are still missing can wait for that.
+            waits = 0 < i < most - 1 and self._n_x > _MOST_WITH_ALL_OUTPUTS
+            channel = program.solve(losses.T, betas, adds_pairs=not waits)
             if channel is None or (utility := self._utility_of(channel)) <= largest:
                 break
             gain, best, largest = utility - largest, channel, utility
@@ -297,30 +345,28 @@ class ConfidentSearch:
             beta, before = _next_beta(found, within, beyond, before), found
         if within is None:
             return None
-        channel = self._mixed(within, beyond, strata, losses)
-        channel, use, kept = self._judged(channel, strata, losses)
-        return Attempt(channel, self._utility_of(channel), use, within.beta, shape[:, kept])
+        return self._mixed(_Ends(within, beyond, strata, losses, shape))
 
-    def _mixed(
-        self, within: _Trial, beyond: _Trial | None, strata: IntArray, losses: FloatArray
-    ) -> FloatArray:
+    def _mixed(self, ends: _Ends) -> Attempt:
         """Return a mixture of two channels, output by output, that is just within the budgets."""
-        best = within.channel
-        if beyond is None or within.limit >= _CLOSE:
-            return best
-        low, high = (0.0, within.limit), (1.0, beyond.limit)
-        for _ in range(_MIXTURES):
-            part = ((1 + _CLOSE) / 2 - low[1]) / max(high[1] - low[1], 1e-12)
-            share = low[0] + float(np.clip(part, 0.05, 0.95)) * (high[0] - low[0])
-            channel = (1 - share) * within.channel + share * beyond.channel
-            limit = self._judged(channel, strata, losses)[1].limit
-            if limit > 1:
-                high = share, limit
-                continue
-            low, best = (share, limit), channel
-            if limit >= _CLOSE:
-                break
-        return best
+        within, beyond, outputs = ends.within, ends.beyond, (ends.strata, ends.losses)
+        best = self._judged(within.channel, *outputs)
+        if beyond is not None and within.limit < _CLOSE:
+            low, high = (0.0, within.limit), (1.0, beyond.limit)
+            for _ in range(_MIXTURES):
+                part = ((1 + _CLOSE) / 2 - low[1]) / max(high[1] - low[1], 1e-12)
+                share = low[0] + float(np.clip(part, 0.05, 0.95)) * (high[0] - low[0])
+                mixed = (1 - share) * within.channel + share * beyond.channel
+                found = self._judged(mixed, *outputs)
+                if (limit := found[1].limit) > 1:
+                    high = share, limit
+                    continue
+                low, best = (share, limit), found
+                if limit >= _CLOSE:
+                    break
+        channel, use, kept = best
+        shape = ends.shape[:, kept]
+        return Attempt(channel, self._utility_of(channel), use, within.beta, shape, ends)
 
     def _judged(
         self, channel: FloatArray, strata: IntArray, losses: FloatArray
@@ -443,6 +489,9 @@ class ConfidentSearch:
             return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
         # The outputs of a design for small budgets are near the best ones: programs for all
         # starts, or for other margins, take minutes and gain next to nothing.
+        if self._loss is None and self._n_x > _MOST_WITH_ALL_OUTPUTS:
+            most = int(_SHARE_OF_OUTPUTS * self._n_x)
+            design = merged_to(design, self._p_x, self._utility, most, self._strata)
         self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
         self._most_changes, beta = 0, beta if is_near else _SMALLER_BETA * beta
         found = self._ascended_from(design, beta)

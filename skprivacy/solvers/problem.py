@@ -431,16 +431,23 @@ class InterchangeableSymbols:
         any place there is one symbol of each kind, which changes only where a symbol ends: one
         point for each interval between such ends gives every symbol its share.
         """
-        parts = [self._split(*pair) for pair in zip(points.support, points.values, strict=True)]
+        kinds = np.arange(self.kinds.max() + 1)
+        members = [np.flatnonzero(self.kinds == kind) for kind in kinds]
+        ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
+        parts = [
+            _split(support, values, members, ends)
+            for support, values in zip(points.support, points.values, strict=True)
+        ]
         origin = np.repeat(np.arange(len(points)), [len(part) for part in parts])
         return Points.concatenate(parts), origin
 
-    def _split(self, support: IntArray, values: FloatArray) -> Points:
-        support, values = support[values > 0], values[values > 0]
-        members = [np.flatnonzero(self.kinds == kind) for kind in support]
-        ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
-        cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]))
-        middles = (cuts[1:] + cuts[:-1]) / 2
-        pairs = zip(members, ends, strict=True)
-        symbols = [m[np.searchsorted(end[:-1], middles)] for m, end in pairs]
-        return Points(np.stack(symbols, axis=1), np.tile(values, (len(middles), 1)))
+
+def _split(
+    support: IntArray, values: FloatArray, members: list[IntArray], ends: list[FloatArray]
+) -> Points:
+    """Return the parts of one point; members : of each kind; ends : of the symbols in a kind."""
+    support, values = support[values > 0], values[values > 0]
+    cuts = np.unique(np.concatenate([[0.0, 1.0], *(ends[kind][:-1] for kind in support)]))
+    middles = (cuts[1:] + cuts[:-1]) / 2
+    symbols = [members[kind][np.searchsorted(ends[kind][:-1], middles)] for kind in support]
+    return Points(np.stack(symbols, axis=1), np.tile(values, (len(middles), 1)))
