@@ -93,7 +93,7 @@ _SMALLER_BETA = 0.88
 
 # Number of steps with new slopes, (at first, later): with few symbols, with many, and with many if
 # a design for the sample is the start; and the share of the utility that is worth another step.
-_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 1), 1e-5
+_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 2), 1e-5
 
 # Shares of the budgets for which designs for the sample start the search. With many symbols, only
 # one: the first of these that exists. Labels that a design for a smaller budget lacks are lost.
@@ -223,10 +223,11 @@ class ConfidentSearch:
 
     def _designs(self, design_for: Callable[[float], FloatArray | None]) -> list[FloatArray]:
         """Return the designs to start from: with few symbols all, with many one."""
-        if self._has_few:
-            shares = _START_SHARES if self._loss is None else ()
-        else:
+        shares: tuple[float, ...] = ()
+        if not self._has_few:
             shares = _SMALLEST_SHARES if self._loss is None else _SMALLEST_SHARES_FOR_LABELS
+        elif self._loss is None:
+            shares = _START_SHARES
         designs = (each for each in map(design_for, shares) if each is not None)
         return list(designs if self._has_few else islice(designs, 1))
 

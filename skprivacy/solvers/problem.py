@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -443,7 +444,7 @@ class InterchangeableSymbols:
 
 
 def _split(
-    support: IntArray, values: FloatArray, members: list[IntArray], ends: list[FloatArray]
+    support: IntArray, values: FloatArray, members: Sequence[IntArray], ends: Sequence[FloatArray]
 ) -> Points:
     """Return the parts of one point; members : of each kind; ends : of the symbols in a kind."""
     support, values = support[values > 0], values[values > 0]
