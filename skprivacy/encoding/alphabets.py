@@ -315,14 +315,16 @@ class ValueAlphabet(Alphabet):
         """How members of pools are made up; None without pools, and for one column."""
         if len(self.columns) < 2 or not self.is_pool.any():
             return None
-        symbols = self.symbols[self.member_of]
-        chosen = np.flatnonzero(self.is_pool[symbols])
-        groups = (np.cumsum(self.is_pool) - 1)[symbols[chosen]]
-        positions = list(self.members[chosen].T)
-        n_groups, weights = int(self.is_pool.sum()), self.weights[chosen]
-        people = np.ones(len(chosen)) if self.people is None else self.people[chosen]
-        counted = n_groups, weights, people, True
-        return learn_rows(RowTask(self.columns, positions, groups, *counted))
+        # Other members say whether something follows from a value in all of the table.
+        groups = self._pools[self.symbols[self.member_of]]
+        people = np.ones(len(groups)) if self.people is None else self.people
+        counted = int(self.is_pool.sum()), self.weights, people, True
+        return learn_rows(RowTask(self.columns, list(self.members.T), groups, *counted))
+
+    @property
+    def _pools(self) -> IntArray:
+        """The number of each symbol among the pools, -1 for others."""
+        return np.where(self.is_pool, np.cumsum(self.is_pool) - 1, UNKNOWN)
 
     @cached_property
     def made_up(self) -> list[MadeUpColumn]:
@@ -335,9 +337,8 @@ class ValueAlphabet(Alphabet):
 
     def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
         assert self.row_model is not None
-        pooled = look_up(self.is_pool, symbols)
-        rows = np.flatnonzero(pooled)
-        groups = (np.cumsum(self.is_pool) - 1)[symbols[rows]]
+        rows = np.flatnonzero(look_up(self.is_pool, symbols))
+        groups = self._pools[symbols[rows]]
         codes, left = self.row_model.draw(groups, lambda column: draws(rows, column, 0))
         found: Decoded = []
         for i, (made, shown) in enumerate(zip(self.made_up, self.shown, strict=True)):

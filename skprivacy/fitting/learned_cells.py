@@ -6,6 +6,7 @@ and with any engine, and a second fit to the same rows is no second release of t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,6 +36,7 @@ from ..design import Designer
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine, learn_positions
 from ..encoding.columns import FEWEST_ROWS, BinsLike, ColumnAlphabet, Edges, as_edges
+from ..encoding.dependencies import CodedColumn, dependency
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..joint import count_pairs
@@ -193,6 +195,9 @@ _ROUGH_TOL = 1e-2
 # Columns with more unique values than this share are treated as identifiers.
 _UNIQUE_SHARE = 0.9
 
+# Numbers with more values than this get bins, even if other columns follow from them.
+_MOST_EXACT = 2_000
+
 # With fewer rows than this, no column is treated as an identifier.
 _FEWEST_ROWS_WITH_IDS = 20
 
@@ -309,11 +314,14 @@ def learn_cells(
     doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
-    columns, positions = learn_cell_columns(
-        list(rows.x_columns.values()), names, rows.weights, options
-    )
+    series = list(rows.x_columns.values())
+    columns, positions = learn_cell_columns(series, names, rows.weights, options)
+    if exact := _left_sides(columns, positions, rows, options):
+        for i in exact:
+            options[i] |= {"n_bins": None, "pooling": (None, None)}
+        columns, positions = learn_cell_columns(series, names, rows.weights, options)
     # Encoded as in `transform`: no row is counted in one cell and released from another.
-    codes = coded_rows(columns, list(rows.x_columns.values()), names)
+    codes = coded_rows(columns, series, names)
     task, row_of = _task(settings, rows, cells, columns, codes, secrets, s, v)
     partition, of_distinct = cells.learn(task)
     if partition.n_cells < 2:
@@ -352,6 +360,37 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
     pooling = settings.min_frequency, most
     same = {"multiplicities": rows.multiplicities, "order": settings.order_of(name)}
     return {"n_bins": given, "pooling": pooling, **same}
+
+
+def _left_sides(
+    columns: Sequence[CellColumn],
+    positions: Sequence[IntArray],
+    rows: LabelledRows,
+    options: Sequence[dict[str, Any]],
+) -> set[int]:
+    """Return the columns of numbers from whose values others follow, and such others.
+
+    They get no bins, which would blur that, if most of their values are common.
+    """
+    every = [CodedColumn.of(c.alphabet, of) for c, of in zip(columns, positions, strict=True)]
+    exact: dict[int, CodedColumn] = {}
+    for i, (name, series) in enumerate(rows.x_columns.items()):
+        if columns[i].alphabet.is_cut and np.ndim(options[i]["n_bins"]) == 0:
+            codes, values = factorize(series, name)
+            sizes = count(codes, len(values), rows.multiplicities)[:-1]
+            are_common = 2 * sizes[sizes >= FEWEST_ROWS].sum() >= sizes.sum()
+            if are_common and len(values) <= _MOST_EXACT:
+                n, is_missing = len(values), codes == UNKNOWN
+                exact[i] = CodedColumn(np.where(is_missing, n, codes), n + 1, n)
+    every = [exact.get(i, column) for i, column in enumerate(every)]
+    pairs = itertools.product(exact, range(len(every)))
+    return {
+        side
+        for a, b in pairs
+        if a != b and dependency(every[a], every[b], rows.multiplicities) is not None
+        for side in (a, b)
+        if side in exact
+    }
 
 
 def _task(

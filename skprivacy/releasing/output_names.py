@@ -61,9 +61,9 @@ def named_outputs(
 # Of each output, this many of the best symbols, and all that are this likely given the output.
 _MOST_SHOWN, _LIKELY = 24, 1e-6
 
-# Ties are broken by a pseudorandom worth below this, which is the same on every machine, and the
-# result is rounded to multiples of the grain.
-_TIE, _GRAIN = 1e-7, 2.0**-40
+# Ties are broken by a pseudorandom worth below this, which is the same on every machine. The
+# tolerance of the solver is far below it, and the result is rounded to multiples of the grain.
+_TIE, _TOL, _GRAIN = 1e-6, 1e-10, 2.0**-40
 
 
 def shown_symbols(
@@ -107,7 +107,10 @@ def _transported(p_yx: FloatArray, loss: FloatArray | None) -> FloatArray:
     wanted = np.concatenate([kept.sum(axis=1), kept.sum(axis=0)])
     # The rows add up to the same as the columns: one of them is redundant.
     answer = linprog(
-        -(worth[y, c] + _TIE * tie), A_eq=vstack([cells, columns]).tocsr()[:-1], b_eq=wanted[:-1]
+        -(worth[y, c] + _TIE * tie),
+        A_eq=vstack([cells, columns]).tocsr()[:-1],
+        b_eq=wanted[:-1],
+        options={"primal_feasibility_tolerance": _TOL, "dual_feasibility_tolerance": _TOL},
     )
     together = p_yx.copy()  # what is kept is a solution too
     if answer.status == 0:

@@ -16,7 +16,8 @@ from ..cells import CellAlphabet
 from ..describing import SecretSummary
 from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
-from ..encoding.rows import FEWEST_IN_LEAF, contradictions
+from ..encoding.dependencies import contradictions
+from ..encoding.rows import FEWEST_IN_LEAF
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
