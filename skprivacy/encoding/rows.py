@@ -485,9 +485,9 @@ class _Growing:
     def _target(self, column: int, rows: IntArray) -> _Target:
         """Return what a tree predicts of some rows."""
         codes, weights = self._codes[column][rows], self._task.weights[rows]
-        persons: FloatArray | None = self._task.persons[rows]
-        if np.array_equal(persons, weights):
-            persons = None
+        persons = None
+        if not np.array_equal(self._task.persons, self._task.weights):
+            persons = self._task.persons[rows]
         if self._task.columns[column].is_measured:
             places = np.argsort(self._in_order(column))  # exact in sums, unlike values
             return _Target(weights, persons, None, places[codes].astype(float))
@@ -579,10 +579,9 @@ class _Target:
 
     def at(self, rows: IntArray) -> _Target:
         """Return the same for some rows."""
-        persons, classes, numbers = (
-            None if values is None else values[rows]
-            for values in (self.persons, self.classes, self.numbers)
-        )
+        persons = None if self.persons is None else self.persons[rows]
+        classes = None if self.classes is None else self.classes[rows]
+        numbers = None if self.numbers is None else self.numbers[rows]
         return _Target(self.weights[rows], persons, classes, numbers, self.n_classes)
 
     def sums(self, place: IntArray, n: int) -> tuple[CountArray, CountArray]:

@@ -35,12 +35,19 @@ from ..codes import UNKNOWN, count, mixed
 from ..design import Designer
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine, learn_positions
-from ..encoding.columns import FEWEST_ROWS, BinsLike, ColumnAlphabet, Edges, as_edges
+from ..encoding.columns import (
+    FEWEST_ROWS,
+    BinsLike,
+    ColumnAlphabet,
+    Edges,
+    as_edges,
+    people_of,
+)
 from ..encoding.dependencies import CodedColumn, dependency
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..joint import count_pairs
-from ..releasing.record_ids import WORD_KEY_BYTES, folds_of_keys, text_words
+from ..releasing.record_ids import WORD_KEY_BYTES, persons_of_keys, text_words
 from ..solvers import DesignTask, most_symbols
 from ..utilities import Target
 from .inputs import CountedColumns, LabelledRows, code_beside
@@ -94,7 +101,7 @@ class Buckets(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class KeptRows(RowNumbers):
-    """The fold of each row in a sample, 0 without a column of person ids; -1 for other rows."""
+    """The number of each person in a sample, 0 without person ids; -1 for other rows."""
 
     buckets: Buckets
     is_kept: npt.NDArray[np.bool]
@@ -105,9 +112,9 @@ class KeptRows(RowNumbers):
         return tuple(dict.fromkeys([*self.buckets.read, *self.person]))
 
     def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.person), 0)
+        persons = next((persons_of_keys(columns[name], name) for name in self.person), 0)
         kept = self.is_kept[self.buckets.of_table(columns)]
-        return np.where(kept, folds, UNKNOWN).astype(np.int32)
+        return np.where(kept, persons, UNKNOWN).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +342,8 @@ def learn_cells(
         of_row = partition.cells(columns, codes, rows.fold)
     else:
         of_row = of_distinct[row_of]
-    of_rows = columns, positions, of_row, rows.weights, partition, rows.multiplicities
+    people = people_of(rows.multiplicities, rows.person, len(of_row))
+    of_rows = columns, positions, of_row, rows.weights, partition, people
     target = released_target(settings, rows)
     return cell_alphabet(*of_rows, settings.draws_together, target), of_row, names
 
@@ -346,7 +354,7 @@ def released_target(
     """Return the columns of a target that is released, and the positions of its values."""
     if not settings.release_target or rows.target is None:
         return (), []
-    options = [{"multiplicities": rows.multiplicities}] * len(rows.target)
+    options = [{"multiplicities": rows.multiplicities, "persons": rows.person}] * len(rows.target)
     return learn_positions(list(rows.target.values()), list(rows.target), rows.weights, options)
 
 
@@ -358,8 +366,8 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
         given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
     pooling = settings.min_frequency, most
-    same = {"multiplicities": rows.multiplicities, "order": settings.order_of(name)}
-    return {"n_bins": given, "pooling": pooling, **same}
+    same = {"multiplicities": rows.multiplicities, "persons": rows.person}
+    return {"n_bins": given, "pooling": pooling, "order": settings.order_of(name), **same}
 
 
 def _left_sides(
@@ -413,7 +421,7 @@ def _task(
     n_beside = code_beside(settings, rows)[0].n_symbols if rows.beside else 1
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     seen = [s, v] if cells.needs_target and v is not None else []
-    labels = [of.codes for of in seen] + [fold.to_numpy() for fold in rows.folds.values()]
+    labels = [*(of.codes for of in seen), *([] if rows.fold is None else [rows.fold])]
     parts = np.column_stack([*labels, codes])
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
@@ -433,7 +441,7 @@ def _task(
         max(2, most // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly that many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
-        distinct[:, len(labels) - 1] if rows.folds else None,
+        None if rows.fold is None else distinct[:, len(labels) - 1],
     )
     if not seen:
         return task, of_row
