@@ -241,6 +241,25 @@ class TestRowModel:
             assert (sums[: tree.n_leaves] >= made_up.FEWEST_IN_LEAF).all()
         assert max(tree.n_leaves for tree in model.trees) > 1
 
+    def test_values_that_go_with_others_have_enough_people(self):
+        """In a leaf as many as in any leaf, in the whole table five."""
+        rng = np.random.default_rng(0)
+        n = 1500
+        sector, band = rng.integers(20, size=n), rng.integers(3, size=n)
+        job = (band + (rng.random(n) < 0.2)) % 3
+        is_usual = rng.random(n) < 0.6
+        title = [
+            f"{a} {b if usual else i}"
+            for i, (a, b, usual) in enumerate(zip(sector, job, is_usual, strict=True))
+        ]
+        model = learn_rows(task([sector, band, title], np.zeros(n, dtype=int)))
+        (tree,) = (tree for tree in model.trees if tree.column == 2)
+        assert tree.within == (0,)
+        people = np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])[tree.n_leaves :]
+        in_leaf = tree.segments < tree.n_leaves * len(tree.combinations)
+        assert in_leaf.any()
+        assert (people >= np.where(in_leaf, made_up.FEWEST_IN_LEAF, FEWEST_ROWS)).all()
+
     def test_weights_are_not_people(self):
         """A heavy row is one person: a value with two heavy rows is never drawn."""
         rng = np.random.default_rng(0)
@@ -260,12 +279,6 @@ class TestRowModel:
         )
         codes, _ = model.draw(np.zeros(5, dtype=int), lambda _: rng.random(5))
         assert codes.shape == (2, 5)
-
-
-def made_up_tree(made, name):
-    """Return how a column is drawn."""
-    column = list(made.get_feature_names_out()).index(name)
-    return next(tree for tree in fitted_of(made).alphabet.row_model.trees if tree.column == column)
 
 
 class TestDependencies:
@@ -304,10 +317,6 @@ class TestDependencies:
             "sector": [f"s{i % 4}" for i in title], "age": rng.integers(18, 80, n),
         })  # fmt: skip
         made = quiet(funnel(), table)
-        tree = made_up_tree(made, "title")
-        sums = np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])[tree.n_leaves :]
-        of_leaf = tree.segments < tree.n_leaves * len(tree.combinations)
-        assert (sums >= np.where(of_leaf, made_up.FEWEST_IN_LEAF, FEWEST_ROWS)).all()
         released = made.transform(table)
         named = released[released["title"].notna()]
         assert (
