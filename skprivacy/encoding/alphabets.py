@@ -350,17 +350,14 @@ class ValueAlphabet(Alphabet):
         return found
 
     def can_be_read(self, symbols: IntArray) -> bool:
-        # Not if two columns of a pool are drawn separately, nor if a pool of rare values is shown
-        # as a common value outside of it.
-        for symbol in symbols[self.is_pool[symbols]].tolist():
-            shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
-            if sum(len(values) > 1 for values in shown) > 1:
-                return False
-            n = max(map(len, shown))
-            rows = [pd.Series(v * (n if len(v) == 1 else 1), dtype=object) for v in shown]
-            if (self.encode(rows, [""] * len(rows))[0] != symbol).any():
-                return False
-        return True
+        pools = symbols[self.is_pool[symbols]]
+        if len(self.columns) > 1:  # rows of a pool may have common values outside of it
+            return not len(pools)
+        (shown,) = self.shown
+        rows = [pd.Series(shown.values, dtype=object).iloc[shown.pools[pool][0]] for pool in pools]
+        return all(
+            (self.encode([of], [""])[0] == p).all() for p, of in zip(pools, rows, strict=True)
+        )
 
     @cached_property
     def is_pool(self) -> BoolArray:
@@ -523,14 +520,6 @@ class MadeUpColumn:
         sizes = np.diff(self.starts)
         within = np.minimum((left * sizes[codes]).astype(np.intp), sizes[codes] - 1)
         return self.places[self.starts[codes] + within]
-
-    def by_code(self, n_values: int) -> FloatArray:
-        """Return how often each code is shown as each of `values`."""
-        sizes = np.diff(self.starts)
-        found = np.zeros((len(sizes), n_values))
-        np.add.at(found, (np.repeat(np.arange(len(sizes)), sizes), self.places),
-                  np.repeat(1 / np.maximum(sizes, 1), sizes))  # fmt: skip
-        return found
 
 
 def made_up_column(column: ColumnAlphabet, model: RowModel, position: int) -> MadeUpColumn:

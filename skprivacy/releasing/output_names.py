@@ -211,8 +211,8 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, all_names: list[str]) ->
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
         kind = "cell" if alphabet.of_cells else "pool of rare combinations"
-        problem = "Released labels cannot be read back into outputs: the columns of a {kind} are "
-        advice = "each drawn separately. Use {output='symbol'}."
+        problem = "Released labels cannot be read back into outputs: rows of a {kind} are made "
+        advice = "up. Use {output='symbol'}."
         raise UnreadableLabelsError(Message.of(problem + advice, kind=kind))
     names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, all_names), names)
