@@ -31,7 +31,7 @@ _MOST_RANKS, _MOST_CLASSES, _MOST_ORDERS = 48, 8, 4
 
 # A question is asked only if it explains more than chance would: its gain, in units of the
 # variance within the node, is then at least this. (Chance finds some among hundreds of questions.)
-_LEAST_GAIN = 8.0
+_LEAST_GAIN = 3.0
 
 _DEEPEST = 24
 
