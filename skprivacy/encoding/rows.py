@@ -88,14 +88,46 @@ class Leaves:
 
 
 @dataclass(frozen=True, eq=False)
+class Within:
+    """Distributions of a column among the values that go with those of other columns.
+
+    columns : the others; combinations : of their codes, packed; segments : packed (leaf,
+    combination) with a distribution, in order, which come after those of the leaves.
+    """
+
+    columns: tuple[int, ...]
+    combinations: IntArray
+    segments: IntArray
+
+    def number(self, leaf: IntArray, codes: Any, sizes: Sequence[int], n_leaves: int) -> IntArray:
+        """Return the distribution of each row, -1 for none."""
+        found = np.full(len(leaf), UNKNOWN)
+        if not len(self.segments):
+            return found
+        known = _packed([codes[c] for c in self.columns], [sizes[c] for c in self.columns])
+        n_k = len(self.combinations)
+        k = np.searchsorted(self.combinations, known).clip(max=n_k - 1)
+        for number in (np.full(len(leaf), n_leaves), leaf):  # the whole table, then the leaf
+            key = number * n_k + k
+            at = np.searchsorted(self.segments, key).clip(max=len(self.segments) - 1)
+            found = np.where(self.segments[at] == key, n_leaves + at, found)
+        return np.where(self.combinations[k] == known, found, UNKNOWN)
+
+
+def _packed(codes: Sequence[Any], sizes: Sequence[int]) -> IntArray:
+    packed = np.zeros(len(codes[0]), dtype=np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        packed = packed * size + code
+    return packed
+
+
+@dataclass(frozen=True, eq=False)
 class ColumnTree:
     """How one column is drawn.
 
     column : its number; orders, limits, left, right : the questions. A row goes left if its rank
     in the order is at most the limit; an order of -1 marks a leaf, whose distribution is `left`.
-    within : columns that follow from this one and are drawn before it; combinations : of their
-    codes, packed; segments : packed (leaf, combination) with a distribution, in order, which come
-    after those of the leaves.
+    within : if the column must go with others that are drawn before it.
     """
 
     column: int
@@ -104,9 +136,7 @@ class ColumnTree:
     left: IntArray
     right: IntArray
     leaves: Leaves
-    within: tuple[int, ...] = ()
-    combinations: IntArray | None = None
-    segments: IntArray | None = None
+    within: Within | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -145,7 +175,7 @@ class RowModel:
         for tree in self.trees:
             if tree.column == column:
                 found[tree.leaves.codes] = True
-                found[-1] |= tree.segments is not None
+                found[-1] |= tree.within is not None
         for derived, source, of_source in self.derived:
             if derived == column:
                 found[of_source[self.codes_of(source)]] = True
@@ -154,8 +184,8 @@ class RowModel:
     @property
     def fixed(self) -> set[int]:
         """The columns that follow from another one: each code is shown as one value."""
-        found = {column for column, _, _ in self.derived}
-        return found | {column for tree in self.trees for column in tree.within}
+        limiting = (tree.within.columns for tree in self.trees if tree.within is not None)
+        return {column for column, _, _ in self.derived}.union(*limiting)
 
     def draw(self, groups: IntArray, draws: Callable[[int], FloatArray]) -> tuple[Any, Any]:
         """Return codes, and numbers from [0, 1) independent of them, both (n_columns, n).
@@ -170,7 +200,7 @@ class RowModel:
         for rows in chunks(n, _PART):
             part = np.ascontiguousarray(codes[:, rows])
             for tree, walk in zip(self.trees, self._walks, strict=True):
-                numbers = _segments(tree, walk(part, self.by_group), part, self.sizes)
+                numbers = self._numbers(tree, walk, part)
                 drawn = tree.leaves.draw(np.maximum(numbers, 0), uniform[tree.column][rows])
                 # No common value fits: a missing one.
                 part[tree.column] = np.where(numbers < 0, self.sizes[tree.column] - 1, drawn[0])
@@ -192,7 +222,7 @@ class RowModel:
         for tree, walk in zip(self.trees, self._walks, strict=True):
             if tree.column >= len(codes):
                 continue
-            number = _segments(tree, walk(every, self.by_group), every, self.sizes)
+            number = self._numbers(tree, walk, every)
             share = tree.leaves.share(np.maximum(number, 0), every[tree.column])
             found *= np.where(number < 0, 0.0, share)
         for column, source, of_source in self.derived:
@@ -200,6 +230,13 @@ class RowModel:
                 continue
             found *= of_source[every[source]] == every[column]
         return found
+
+    def _numbers(self, tree: ColumnTree, walk: _Walk, codes: Any) -> IntArray:
+        """Return the distribution that a column of each row is drawn from, -1 for none."""
+        leaf = walk(codes, self.by_group)
+        if tree.within is None:
+            return leaf
+        return tree.within.number(leaf, codes, self.sizes, tree.n_leaves)
 
     @cached_property
     def _walks(self) -> list[_Walk]:
@@ -251,30 +288,6 @@ class _Walk:
             answer = self.answers.take(self.offsets.take(at) + value)
             at = self.next.take(2 * at + answer)
         return self.leaf.take(at)
-
-
-def _segments(tree: ColumnTree, leaf: IntArray, codes: Any, sizes: Sequence[int]) -> IntArray:
-    """Return the distribution of each row, -1 for none."""
-    if tree.combinations is None or tree.segments is None:
-        return leaf
-    if not len(tree.segments):
-        return np.full(len(leaf), UNKNOWN)
-    known = _packed([codes[column] for column in tree.within], [sizes[c] for c in tree.within])
-    k = np.searchsorted(tree.combinations, known).clip(max=len(tree.combinations) - 1)
-    n_k = len(tree.combinations)
-    found = np.full(len(leaf), UNKNOWN)
-    for number in (np.full(len(leaf), tree.n_leaves), leaf):  # the whole table, then the leaf
-        key = number * n_k + k
-        at = np.searchsorted(tree.segments, key).clip(max=len(tree.segments) - 1)
-        found = np.where(tree.segments[at] == key, tree.n_leaves + at, found)
-    return np.where(tree.combinations[k] == known, found, UNKNOWN)
-
-
-def _packed(codes: Sequence[Any], sizes: Sequence[int]) -> IntArray:
-    packed = np.zeros(len(codes[0]), dtype=np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        packed = packed * size + code
-    return packed
 
 
 # Learning.
@@ -413,16 +426,15 @@ class _Growing:
         questions, leaf = self._questions(column, known, drawn)
         n_leaves = int(np.count_nonzero(questions[0] == UNKNOWN))
         numbers, rows = leaf, drawn
-        combinations = segments = None
+        limited = None
         if within:
-            of_drawn = leaf, drawn, n_leaves
-            combinations, segments, number, row = self._limited(column, within, *of_drawn)
+            limited, number, row = self._limited(column, within, leaf, drawn, n_leaves)
             numbers, rows = np.append(leaf, number), np.append(drawn, row)
         bare = np.setdiff1d(np.arange(n_leaves), numbers)  # without a common value
         code = np.append(self._codes[column][rows], np.repeat(self._instead(column), len(bare)))
         weight = np.append(self._task.weights[rows], np.ones(len(bare)))
         leaves = _leaves(np.append(numbers, bare), code, weight, self._sizes[column])
-        return ColumnTree(column, *questions, leaves, within, combinations, segments)
+        return ColumnTree(column, *questions, leaves, limited)
 
     def _questions(
         self, column: int, known: Sequence[int], drawn: IntArray
@@ -447,12 +459,11 @@ class _Growing:
         leaf: IntArray,
         drawn: IntArray,
         n_leaves: int,
-    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return distributions of a column among values that go with those of others.
+    ) -> tuple[Within, IntArray, IntArray]:
+        """Return `Within`, and the (distribution, row) pairs that it is made of.
 
-        They are (combinations, segments, numbers, rows): of enough people in a leaf, which are
-        preferred, or in the whole table. Rows with a number that another one stands for go with
-        nothing.
+        Distributions are of enough people in a leaf, which are preferred, or in the whole table.
+        Rows with a number that another one stands for go with nothing.
         """
         of_leaf = np.full(len(self._task.groups), UNKNOWN)
         of_leaf[drawn] = leaf
@@ -474,7 +485,8 @@ class _Growing:
         is_kept = people >= fewest
         number = np.cumsum(is_kept) - 1 + n_leaves
         kept = np.flatnonzero(is_kept[segment])
-        return combinations, np.flatnonzero(is_kept), number[segment[kept]], rows[kept]
+        found = Within(within, combinations, np.flatnonzero(is_kept))
+        return found, number[segment[kept]], rows[kept]
 
     def _instead(self, column: int) -> int:
         """Return the commonest value; if that is rare too, a missing one."""

@@ -254,9 +254,9 @@ class TestRowModel:
         ]
         model = learn_rows(task([sector, band, title], np.zeros(n, dtype=int)))
         (tree,) = (tree for tree in model.trees if tree.column == 2)
-        assert tree.within == (0,)
+        assert tree.within.columns == (0,)
         people = np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])[tree.n_leaves :]
-        in_leaf = tree.segments < tree.n_leaves * len(tree.combinations)
+        in_leaf = tree.within.segments < tree.n_leaves * len(tree.within.combinations)
         assert in_leaf.any()
         assert (people >= np.where(in_leaf, made_up.FEWEST_IN_LEAF, FEWEST_ROWS)).all()
 
@@ -477,6 +477,33 @@ class TestTheSameEverywhere:
         place[path[-1]] = value
         with pytest.raises(ValueError, match="malformed"):
             PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_a_file_that_shows_rare_values_is_refused(self, fitted):
+        content = json.loads(fitted.to_json())
+        column = content["columns"][3]  # follows from the town
+        column["is_rare"] = [True] * len(column["is_rare"])
+        with pytest.raises(ValueError, match="at least five people"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_a_small_table_can_be_saved(self):
+        """Even if nothing is asked about columns, and no values go with each other."""
+        rng = np.random.default_rng(14)
+        n, code = 60, rng.integers(51, size=60)
+        table = pd.DataFrame({
+            "sex": rng.integers(2, size=n), "a": [f"a{c}" for c in code],
+            "b": [f"b{c % 9}" for c in code], "c": [f"c{c % 7}" for c in code],
+            "d": rng.integers(3, size=n),
+        })  # fmt: skip
+        cells = TreeCells(max_cells=3)
+        made = PrivacyFunnelTransformer(0.3, sensitive="sex", alphabet=cells)
+        made = quiet(made, table)
+        model = fitted_of(made).alphabet.row_model
+        assert not model.orders
+        assert any(tree.within and not len(tree.within.segments) for tree in model.trees)
+        loaded = PrivacyFunnelTransformer.from_json(made.to_json())
+        keyed = {"record_ids": np.arange(n), "secret_key": KEY}
+        released = [each.transform(table, **keyed) for each in (made, loaded)]
+        pd.testing.assert_frame_equal(*released)
 
     def test_shown_cells_of_an_edited_file(self, fitted):
         content = json.loads(fitted.to_json())
