@@ -11,8 +11,8 @@ members are found than others (at most 0.05); CPU seconds of the fit, and releas
 thousands a second, most of which is scoring them for their cells. Below each table is what a
 column should reach with rows for any use, as a mean of the splits: similarities and models that
 a simple prototype had with the same cells, splits and figures (leaves of 25 people, numbers as
-people have them); an attacker at most at what the channel allows, and 0.02 for chance; a fit at most
-twice as long as with columns drawn one by one; 100,000 rows a second. Two tables come with
+people have them); an attacker at most at what the channel allows, and 0.02 for chance; a fit at
+most twice as long as with columns drawn one by one; 100,000 rows a second. Two tables come with
 packages: statsmodels (fair) and causaldata (cps_mixtape); adult.csv is the census data. For the
 page in docs:
 

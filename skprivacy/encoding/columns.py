@@ -408,8 +408,9 @@ def learn_values(
 
 def _n_people(codes: IntArray, persons: IntArray, n: int) -> CountArray:
     """Return how many people have each code below n, and -1 (last)."""
-    pairs = np.unique(np.column_stack([codes, persons]), axis=0)
-    return count(pairs[:, 0], n)
+    n_persons = int(persons.max()) + 1
+    pairs = np.unique(codes.astype(np.intp) * n_persons + persons)
+    return count(pairs // n_persons, n)
 
 
 def people_of(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN
 from .columns import ColumnAlphabet
 
@@ -32,11 +32,6 @@ class CodedColumn:
         n = len(column.values)
         return cls(positions, n, n - 1 if column.has_missing else UNKNOWN)
 
-    @property
-    def is_missing(self) -> BoolArray:
-        """Whether each row has a missing value."""
-        return self.codes == self.missing
-
 
 @dataclass(frozen=True, eq=False)
 class Dependency:
@@ -58,26 +53,33 @@ def dependency(
 
     sizes : how many rows of the data each row stands for, None for one.
     """
-    whole = _image(left.codes, right.codes, left.n)
+    whole = _image(left, right)
     if whole is not None:
         return Dependency(whole, True) if _differs(whole) else None
     if left.missing == right.missing == UNKNOWN:
         return None
-    known = np.flatnonzero(~left.is_missing & ~right.is_missing)
-    image = _image(left.codes[known], right.codes[known], left.n)
+    image = _image(left, right, of_known=True)
     if image is None or not _differs(image):
         return None
-    n_known = len(known) if sizes is None else sizes[known].sum()
+    known = (left.codes != left.missing) & (right.codes != right.missing)
+    n_known = known.sum() if sizes is None else sizes[known].sum()
     n_repeats = n_known - np.count_nonzero(image != UNKNOWN)
     return Dependency(image, False) if n_repeats >= _FEWEST_REPEATS else None
 
 
-def _image(left: IntArray, right: IntArray, n: int) -> IntArray | None:
-    """Return the code on the right of each of n codes on the left, None if some have several."""
-    found = np.full(n, UNKNOWN)
+def _image(left: CodedColumn, right: CodedColumn, of_known: bool = False) -> IntArray | None:
+    """Return the code on the right of each code on the left, None if some have several.
+
+    of_known : whether only rows without a missing value count.
+    """
+    found = np.full(left.n, UNKNOWN)
     for rows in (slice(0, 1000), slice(None)):  # most columns fail at once
-        found[left[rows]] = right[rows]
-        if (found[left[rows]] != right[rows]).any():
+        of_left, of_right = left.codes[rows], right.codes[rows]
+        if of_known:
+            known = (of_left != left.missing) & (of_right != right.missing)
+            of_left, of_right = of_left[known], of_right[known]
+        found[of_left] = of_right
+        if (found[of_left] != of_right).any():
             return None
     return found
 

@@ -8,6 +8,7 @@ broken by position, so the trees depend neither on the processor nor on the orde
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
@@ -373,27 +374,15 @@ def _plan(
     """
     every, n_first = range(len(task.columns)), len(task.columns) - task.n_last
     coded = [CodedColumn.of(*pair) for pair in zip(task.columns, task.positions, strict=True)]
-    n_values, measured = [c.n for c in coded], [column.is_measured for column in task.columns]
+    n_values = [column.n for column in coded]
     follows = {
         (a, b): found
-        for a in every
-        for b in every
-        if a != b and (found := dependency(coded[a], coded[b], task.persons)) is not None
+        for a, b in itertools.permutations(every, 2)
+        if (found := dependency(coded[a], coded[b], task.persons)) is not None
     }
-    persons = np.where(task.groups != UNKNOWN, task.persons, 0.0)
-    covered = [
-        c < n_first and persons[codes[c] < n_values[c]].sum() >= COVERED * persons.sum()
-        for c in every
-    ]
-    source: dict[int, int] = {}
-    for a in sorted(every, key=lambda c: (-n_values[c], not measured[c], c)):
-        if a not in source and covered[a]:
-            taken = {*source, *source.values()}
-            whole = [b for b in every if (a, b) in follows and follows[a, b].is_whole]
-            source |= {b: a for b in whole if b not in taken}
-    order = sorted(
-        (c for c in every if c not in source), key=lambda c: (c >= n_first, n_values[c], c)
-    )
+    source = _sources(task, codes, n_values, [p for p in follows if follows[p].is_whole])
+    in_order = sorted(every, key=lambda c: (c >= n_first, n_values[c], c))
+    order = [c for c in in_order if c not in source]
     ready: list[int] = []
     within = {}
     for a in order:
@@ -403,6 +392,26 @@ def _plan(
         ready += [a, *(b for b, of in source.items() if of == a)]
     derived = [(b, a, _as_codes(follows[a, b].image, n_values[b])) for b, a in source.items()]
     return order, derived, within
+
+
+def _sources(
+    task: RowTask,
+    codes: Sequence[IntArray],
+    n_values: Sequence[int],
+    follows: Sequence[tuple[int, int]],
+) -> dict[int, int]:
+    """Return the columns that are looked up, and what each of them follows from."""
+    persons = np.where(task.groups != UNKNOWN, task.persons, 0.0)
+    first = range(len(n_values) - task.n_last)
+    covered = [
+        c for c in first if persons[codes[c] < n_values[c]].sum() >= COVERED * persons.sum()
+    ]
+    source: dict[int, int] = {}
+    for a in sorted(covered, key=lambda c: (-n_values[c], not task.columns[c].is_measured, c)):
+        if a not in source:
+            taken = {*source, *source.values()}
+            source |= {b: a for left, b in follows if left == a and b not in taken}
+    return source
 
 
 def _as_codes(image: IntArray, n_values: int) -> IntArray:
