@@ -439,10 +439,11 @@ def unknown_values(
 # What symbols are shown as: values of each column.
 #
 # A symbol with one member is shown as its values. A pool stands for many combinations, each of
-# which may be the row of one person: so every column is drawn separately from the values of the
-# members, in proportion to their weights. Values in fewer than five rows of the table are not
-# shown for other rows: commoner values of the pool take their place; if there are none, the
-# commonest value of the column; if that is rare too, a missing value.
+# which may be the row of one person: its columns are drawn together by a model of rows, see
+# `rows`, or each separately from the values of the members, in proportion to their weights, as
+# here. Values in fewer than five rows of the table are not shown for other rows: commoner values
+# of the pool take their place; if there are none, the commonest value of the column; if that is
+# rare too, a missing value.
 
 
 @dataclass(frozen=True, eq=False)
