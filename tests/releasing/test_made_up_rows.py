@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy.encoding import learn_alphabet
 from skprivacy.encoding import rows as made_up
 from skprivacy.encoding.columns import FEWEST_ROWS, learn_values
 from skprivacy.encoding.dependencies import contradictions
@@ -631,6 +632,21 @@ class TestPools:
         copied = [row in own for row in pooled[["a", "b", "c"]].itertuples(index=False, name=None)]
         assert len(copied) > 300
         assert np.mean(copied) < 0.1
+
+    def test_their_rows_are_not_read_back(self):
+        """A rare number is shown as a common one, which may belong to another symbol."""
+        x = pd.Series([1] * 40 + [5] * 10 + [2] * 4)  # 1 is the nearest common one to 2
+        z = pd.Series(["a", "b"] * 27)
+        options = [{"pooling": (None, 2)}, {}]
+        alphabet, _ = learn_alphabet([x, z], ["x", "z"], None, options)
+        pools = np.flatnonzero(alphabet.is_pool)
+        shown = alphabet.decode_together(
+            np.repeat(pools, 50), partial(drawn, np.random.default_rng(0)), 1
+        )
+        columns = [pd.Series([values[i] for i in index]) for values, index in shown]
+        assert (alphabet.encode(columns, ["x", "z"])[0] != np.repeat(pools, 50)).any()
+        assert not alphabet.can_be_read(np.arange(alphabet.n_symbols))
+        assert alphabet.can_be_read(np.flatnonzero(~alphabet.is_pool))
 
     def test_one_column(self, rows):
         made = PrivacyFunnelTransformer(0.05, sensitive="sex", columns="town", max_categories=4)
