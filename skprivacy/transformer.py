@@ -93,8 +93,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
         "label": the same columns with the dtypes that `fit` saw, each output named after a value
-        of X; for rare combinations that are pooled, and for cells, each column is drawn
-        made up. "symbol": one categorical column. "posterior": a column of P(x|y) for each
+        of X; for rare combinations that are pooled, and for cells, rows are made
+        up. "symbol": one categorical column. "posterior": a column of P(x|y) for each
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     made_up : {"for_any_use", "for_one_model", "column_by_column"}, default="for_any_use"
         With output="label", how a row is made up from a cell, or a pool of rare combinations.

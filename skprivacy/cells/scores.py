@@ -209,8 +209,9 @@ class ScoreCells(Cells):
     person : str or int, default=None
         Column of X with person ids, by name or position, if people have several rows: integers or
         texts, none missing. No row is then scored by a model that has seen another row of the
-        same person. `fit` and `transform` read the column; it is not part of any score, and never
-        released. None: every row is a different person.
+        same person, and values and leaves of made-up rows have enough people. `fit` and
+        `transform` read the column; it is not part of any score, and never released. None: every
+        row is a different person.
     memory : str or object with the joblib.Memory interface, default=None
         As in `sklearn.pipeline.Pipeline`: models are kept in this folder, and not fitted again to
         the same rows. A search over budgets fits the same models for each budget. The folder holds

@@ -16,7 +16,8 @@ from ..cells import CellAlphabet
 from ..describing import SecretSummary
 from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
-from ..encoding.rows import FEWEST_IN_LEAF, contradictions
+from ..encoding.dependencies import contradictions
+from ..encoding.rows import FEWEST_IN_LEAF
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
@@ -155,8 +156,9 @@ def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
 _WHAT_MADE_UP_ROWS_ARE = (
     "Released rows are made up, and copied from nobody. A cell is drawn from the released symbol, "
     "and the columns of a row are drawn together from what people in similar rows have: at least "
-    "{fewest} of them. Values that fewer than {rare} people have are not shown. The budget covers "
-    "all of it, because it depends on the released symbol alone."
+    "{fewest} of them, or {rare} where a value has to go with that of another column. Values that "
+    "fewer than {rare} people have are not shown. The budget covers all of it, because it depends "
+    "on the released symbol alone."
 )
 
 
@@ -245,20 +247,21 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
     assert fitted.training is not None  # or there would be no report
     smallest = _smallest(fitted, fitted.training.counts, protected)
     found = _rare_values(fitted)
+    people = "rows" if fitted.roles.person_position is None else "people"
     if found.empty:
         text = (
             f"No value of a column is pooled, and none is rare: each has at least {FEWEST_ROWS} "
-            f"rows. Combinations of values may have fewer, as the table shows."
+            f"{people}. Combinations of values may have fewer, as the table shows."
         )
         return Section("Small numbers", [text], [smallest])
     said = [
-        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
-        f"not listed. In a pool or a cell, a commoner value is shown instead of them."
+        f"A value is rare if fewer than {FEWEST_ROWS} {people} have it. Rare values are counted "
+        f"here, not listed. In a pool or a cell, a commoner value is shown instead of them."
     ]
     if n := int(found["rare and shown"].sum()):
         said.append(
             f"Rare values that are not in a pool can appear in the release: {n:,} here. To avoid "
-            f"that, pool values with fewer than {FEWEST_ROWS} rows."
+            f"that, pool values with fewer than {FEWEST_ROWS} {people}."
         )
     if pooled:
         said.append(f"{pooled:.1%} of the rows have values that are pooled.")
