@@ -98,7 +98,7 @@ class TestAdditiveModels:
         level = codes[:, 0] / 10 + 0.5 * codes[:, 1] + rng.logistic(size=800)
         classes = np.digitize(level, [1.5, 2.5][: n_classes - 1])
         weights = rng.uniform(0.5, 2, 800)
-        model = fit_additive([(30, places), (4, None)], codes, classes, weights, 1.0)
+        (model,) = fit_additive([(30, places), (4, None)], codes, classes, weights, [1.0])
         # The features are spelled out here once more, row by row.
         share = np.bincount(codes[:, 0], weights, 30) / weights.sum()
         mean = share @ places
@@ -113,8 +113,8 @@ class TestAdditiveModels:
     def test_a_row_has_the_same_score_beside_any_others(self):
         rng = np.random.default_rng(1)
         codes = rng.integers(0, 50, (3000, 9))
-        model = fit_additive(
-            [(50, np.arange(50.0))] * 9, codes, rng.integers(3, size=3000), np.ones(3000), 0.1
+        (model,) = fit_additive(
+            [(50, np.arange(50.0))] * 9, codes, rng.integers(3, size=3000), np.ones(3000), [0.1]
         )
         every = model.probabilities(codes)
         assert_array_equal(every[::-7], model.probabilities(codes[::-7]))
@@ -127,7 +127,7 @@ class TestAdditiveModels:
     def test_columns_that_say_nothing_or_are_huge(self, places):
         codes = np.arange(40)[:, None] % max(len(places), 1) - (len(places) == 0)
         classes = np.arange(40) // 2 % 2
-        model = fit_additive([(len(places), places)], codes, classes, np.ones(40), 1.0)
+        (model,) = fit_additive([(len(places), places)], codes, classes, np.ones(40), [1.0])
         assert_allclose(model.probabilities(codes), 0.5, atol=1e-6)
 
 
