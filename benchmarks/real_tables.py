@@ -280,12 +280,13 @@ def verdict(mean, error, least=LEAST_DIFFERENCE):
 def show(found, sizes, ours, others):
     """Print, for each attacker, the AUC of a method and by how much it is larger than others."""
     shown = SHORT.get(ours, ours)
+    width = max(7, len(shown) + 1)
     print(f"AUC of V by {ours}, and by how much it is larger than by others (its standard error);")
     print(f"+ and -: by more than {LEAST_DIFFERENCE:g} and two errors, means by two errors")
     for place, attacker in enumerate(ATTACKERS):
         title = f"attacker {attacker:g}"
         names = "".join(f"{SHORT.get(name, name):>18}" for name in others)
-        print(f"\n{title:<15}{'rows':>5}{shown:>15}{names}")
+        print(f"\n{title:<15}{'rows':>5}{shown:>{width}}{names}")
         groups = {"mean, new": [], "mean, others": []}
         for table in found:
             groups["mean, others" if table in CHOSEN_WITH else "mean, new"].append(table)
@@ -297,12 +298,12 @@ def show(found, sizes, ours, others):
             of_place = np.array(compared).reshape(len(others), len(tables), 2, -1)[..., place]
             for row, table in enumerate(tables):
                 texts = "".join(f"{verdict(*of_table[row]):>18}" for of_table in of_place)
-                print(f"{table:<15}{sizes[table]:>5}{aucs[row]:>15.3f}{texts}".rstrip())
+                print(f"{table:<15}{sizes[table]:>5}{aucs[row]:>{width}.3f}{texts}".rstrip())
             n = len(tables)
             errors = np.sqrt((of_place[..., 1] ** 2).sum(axis=1)) / n
             means = zip(of_place[..., 0].mean(axis=1), errors, strict=True)
             texts = "".join(f"{verdict(*mean, 0.0):>18}" for mean in means)
-            print(f"{title:<15}{n:>5}{np.mean(aucs):>15.3f}{texts}".rstrip())
+            print(f"{title:<15}{n:>5}{np.mean(aucs):>{width}.3f}{texts}".rstrip())
 
 
 def read_with_x(n_levels, n=200_000):
