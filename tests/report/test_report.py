@@ -113,8 +113,8 @@ class TestText:
             "not differential privacy",
             "certified gap",
             f"sex correctly in {mechanism.attacker_accuracy:.1%} of the rows; a blind guess is "
-            f"right in 52.2%. That is {100 * mechanism.attacker_advantage:.2f} points more; the "
-            f"budget allows at most",
+            f"right in 52.2%. This release reaches {100 * mechanism.attacker_advantage:.2f} points "
+            f"more than a blind guess; its budget allows at most",
             "worst released value, in nats",
             "population, 95% limit",
             "remainder: zip",
@@ -448,7 +448,7 @@ class TestSigning:
         assert "no sign" in best_attacker(common.summary().secrets[None])
         even = design_mechanism([[0.2, 0.3], [0.3, 0.2]], 1e-7)
         said = best_attacker(even.summary().secrets[None])
-        assert "0.02 points more" in said
+        assert "reaches 0.02 points more" in said
         assert "no sign" not in said
 
     def test_one_figure_is_called_kept(self, report, transformer):
