@@ -185,7 +185,8 @@ class PrivacyUtilityDisplay:
         if chosen and np.isfinite(chosen):
             self.ax_.axvline(chosen, color="0.45", ls="--", lw=1.2, zorder=0)
             place: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
-            self.ax_.annotate(f" ε = {chosen:g}", (chosen, 0.02), va="bottom", **place)
+            place |= {"xytext": (4, 4), "textcoords": "offset points"}
+            self.ax_.annotate(f"ε = {chosen:g}", (chosen, 0.0), **place)
         legend_above(self.ax_, 2)
         return self
 

@@ -205,7 +205,7 @@ def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
         )
     return Section(
         "For specialists",
-        ["S is protected, X is the input of the mechanism, and Y its output.", gap],
+        [f"S is protected, X is the input of the mechanism, and Y its output. {gap}"],
         [
             facts("What was kept, and how", figures),
             *(_every_measure(secret) for secret in summary.secrets.values()),

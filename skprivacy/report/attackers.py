@@ -225,14 +225,14 @@ def _singled_out(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, list[st
     unique = [np.mean(count[part] == 1) for count, part in zip(counts, parts, strict=True)]
     figures = {
         "rows like no other": [f"{x:.1%}" for x in unique],
-        "rows that are verbatim in the table": [
+        "rows verbatim in the table": [
             "100.0%",
             f"{np.mean(counts[0][parts[1]] > 0):.1%}",
         ],
     }
     if (alone := counts[0] == 1).any():
         found = ["100.0%", f"{np.mean(counts[1][alone] > 0):.1%}"]
-        figures["of the rows like no other in the table, found verbatim"] = found
+        figures["rows like no other, found verbatim"] = found
     return figures
 
 
@@ -268,9 +268,9 @@ def _linkages(
     texts = []
     for rows in (members, released):
         found = linkage(rows, members, others, confidence=confidence).iloc[-1]
-        low, high = f"{100 * found['low']:+z.1f}", in_points(found["high"], "+z.1f")
-        texts.append(f"{in_points(found['difference'], '+z.1f')} ({low} to {high})")
-    return {f"linkage, with its {percent(confidence)} interval": texts}
+        points = [f"{100 * found[name]:+z.1f}" for name in ("difference", "low", "high")]
+        texts.append("{} ({} to {})".format(*points))
+    return {f"linkage, in points ({percent(confidence)} interval)": texts}
 
 
 # Rows that are made up from cells, and what they contradict.

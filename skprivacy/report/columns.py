@@ -188,7 +188,7 @@ class ReleasedColumn:
     labels : of the values, the last of which is missing; may_name : whether each may be named;
     before : (n_x, K), number of rows of each symbol with each value; after : (n_x, K), probability
     that a row of each symbol is released as each value; is_ordered : whether the values come in
-    an order.
+    an order; has_ranges : whether they can be joined to ranges: numbers without bins.
     """
 
     name: str
@@ -197,6 +197,7 @@ class ReleasedColumn:
     before: FloatArray
     after: FloatArray
     is_ordered: bool = False
+    has_ranges: bool = False
 
     @property
     def shares(self) -> FloatArray:
@@ -211,22 +212,41 @@ class ReleasedColumn:
         return float(np.abs(before - after).sum() / 2)
 
     def bars(self, n: int) -> tuple[list[str], FloatArray]:
-        """Return (texts of the n commonest values, their shares); others are added up.
+        """Return (texts of values, shares) of about n bars.
 
-        Values with an order keep it. Rare ones are not named.
+        Categories: the commonest ones, and all others added up. Values in an order are joined to
+        ranges. Rare ones are not named.
         """
-        shares = self.shares
-        is_there = shares.max(axis=0) > _HARDLY
         is_missing = np.arange(len(self.labels)) == len(self.labels) - 1
-        named = np.flatnonzero(is_there & (self.may_name | is_missing))
-        most = named[np.argsort(-shares[0, named], kind="stable")[:n]]
-        most = np.sort(most) if self.is_ordered else most
-        names = [_text(self.labels[i]).removeprefix(f"{self.name} ") for i in most]
-        texts = short(names, _LONGEST_BAR)
-        rest = shares.sum(axis=1) - shares[:, most].sum(axis=1)
-        if rest.max() <= _HARDLY:
-            return texts, shares[:, most]
-        return [*texts, "all others"], np.column_stack([shares[:, most], rest])
+        shares, may_name = self.shares, self.may_name | is_missing
+        is_there = shares.max(axis=0) > 0
+        if self.has_ranges and (is_there & ~is_missing).sum() > _MOST_BINS:
+            shares, names = self._ranges(n)
+        else:
+            named = np.flatnonzero(may_name & (shares.max(axis=0) > _HARDLY))
+            n = _MOST_BINS if self.is_ordered else n
+            most = named[np.argsort(-shares[0, named], kind="stable")[:n]]
+            most = np.sort(most) if self.is_ordered else most
+            names = [_text(self.labels[i]).removeprefix(f"{self.name} ") for i in most]
+            shares = shares[:, most]
+        rest = 1 - shares.sum(axis=1)
+        if rest.max() > _HARDLY:
+            names, shares = [*names, "all others"], np.column_stack([shares, rest])
+        return short(names, _LONGEST_BAR), shares
+
+    def _ranges(self, n: int) -> tuple[FloatArray, list[str]]:
+        """Return shares and names of n ranges of values, with about the same number of rows."""
+        shares = self.shares[:, :-1]
+        middles = np.cumsum(shares[0]) - shares[0] / 2
+        part = np.minimum((n * middles / shares[0].sum()).astype(int), n - 1)
+        found, names = [], []
+        for i in np.unique(part):
+            if not len(named := np.flatnonzero((part == i) & self.may_name[:-1])):
+                continue
+            first, last = (_text(self.labels[end]) for end in named[[0, -1]])
+            names.append(first if first == last else f"{first} to {last}")
+            found.append(shares[:, part == i].sum(axis=1))
+        return np.stack(found, axis=1), names
 
     def changed_most(self, n: int) -> Iterator[tuple[float, str, dict[str, str]]]:
         """Yield the values that change in most rows: number of rows, name, figures."""
@@ -289,6 +309,9 @@ _PANEL_WIDTH, _PANEL_HEIGHT, _BAR_HEIGHT = 2.6, 0.5, 0.16
 # Columns in a picture, which fits on what is left of a page; if there are more, each shows fewer
 # values.
 _IN_A_PICTURE, _FEW_BARS = 6, 4
+
+# As many bins, or values in an order, are drawn as they are.
+_MOST_BINS = 10
 
 
 def _bars(columns: Sequence[ReleasedColumn], fidelity: Fidelity) -> list[Figure]:
@@ -358,9 +381,8 @@ _MOST_PAIRS = 6
 _WHAT_TRENDS_ARE = (
     "How strongly two columns go together is shown by Cramér's V, without its bias: 0 is not at "
     "all, 1 is that one column follows from the other. The agreement of two columns is 1 less the "
-    "total variation distance of their joint distributions before and after: {mean:.0%} on "
-    "average over all pairs, {least:.0%} for {a} and {b}, measured on {n_rows:,} rows and a "
-    "release of them."
+    "total variation distance of their joint distributions before and after, here in {n_rows:,} "
+    "rows and a release of them: {mean:.0%} on average, and at least {least:.0%} ({a} and {b})."
 )
 
 
@@ -527,6 +549,7 @@ def _columns(fitted: Fitted) -> list[ReleasedColumn]:
             rows * column.spread.held,
             named.p_symbol @ column.by_symbol,
             known.is_measured or type_.is_ordered,
+            known.is_measured and known.edges is None,
         )
         for name, known, column, type_ in zip(
             fitted.x_names, alphabet.columns, compared, fitted.types, strict=False

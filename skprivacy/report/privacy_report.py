@@ -176,8 +176,10 @@ class PrivacyReport:
         with_curve : bool, default=True
             Whether to show what other budgets would keep, which takes several designs.
         scale : str or Path, default=None
-            A JSON file with your organisation's own scale of verdicts (see `Scale`). The report
-            prints it with its SHA-256, and the verdict on the default scale beside it.
+            A JSON file with your organisation's own scale of verdicts: a `name` and, for each of
+            `strong`, `moderate` and `weak`, the largest move of a probability in `points`, and how
+            many `times` as large it may become. The report prints it with its SHA-256, and the
+            verdict on the default scale beside it.
 
         Examples
         --------
@@ -186,8 +188,8 @@ class PrivacyReport:
         >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
         >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
         >>> report = PrivacyReport.from_estimator(funnel, frame)
-        >>> [section.title for section in report.sections[:5]]
-        ['In short', 'What leaks', 'Before and after', 'Attacked', 'What the recipient may and may not conclude']
+        >>> [section.title for section in report.sections[:3]]
+        ['In short', 'What leaks', 'Before and after']
         >>> report = PrivacyReport.from_estimator(funnel, purpose="a study", n_rows_out=200)
         >>> report.sections[0].status
         'CAUTION'

@@ -22,7 +22,7 @@ from skprivacy.metrics import population_leakage
 from skprivacy.plotting import path_around
 from skprivacy.report.appendix import WORDS, FileRecord, Handover, recipe
 from skprivacy.report.attackers import best_attacker, small_numbers
-from skprivacy.report.columns import face_value
+from skprivacy.report.columns import before_and_after
 from skprivacy.report.layout import BLANK, as_text
 from skprivacy.utilities import Distortion
 
@@ -422,8 +422,8 @@ class TestSigning:
         frame.loc[:46, "band"] = ["hermit"] * 4 + ["big"] * 23 + ["small"] * 20
         options = {"columns": ["band", "size"], "solver": "watchdog", "output": "label"}
         fitted = fitted_of(quiet_fit(funnel(1e-6, **options), frame))
-        section = face_value(fitted, fitted.fidelity)
-        points, (_, table) = section.points[0], section.tables
+        section = before_and_after(fitted, fitted.fidelity, None)
+        points, (_, table) = section.points[-1], section.tables
         band, *_, together = points.sentences
         assert re.match(r"band, \d of 7 \([\d.]+% of the rows\): '\w' \(88 rows\), .*", band)
         assert band.endswith("'big' (23 rows), 'small' (20 rows), and 1 more.")
@@ -435,10 +435,10 @@ class TestSigning:
         weights = np.where(np.arange(400) < 4, 100.0, 1.0)
         weighted = quiet_fit(funnel(1e-6, **options), frame, sample_weight=weights)
         fitted = fitted_of(weighted)
-        points = face_value(fitted, fitted.fidelity).points[0]
+        points = before_and_after(fitted, fitted.fidelity, None).points[-1]
         assert points.sentences[-1].endswith("not named, because rows have weights.")
         fitted = fitted_of(quiet_fit(funnel(np.inf), people(300)))
-        section = face_value(fitted, fitted.fidelity)
+        section = before_and_after(fitted, fitted.fidelity, None)
         assert section.points == []
         assert len(section.tables) == 1
 
@@ -502,7 +502,7 @@ class TestBrowser:
     def test_pictures_are_drawn_and_described(self, browser, page_file):
         page = self.open(browser, page_file, 1280)
         images = page.query_selector_all("img")
-        assert len(images) == 3
+        assert len(images) == 4  # columns, the curve, the channel, and what leaks
         for image in images:
             assert image.evaluate("image => image.complete && image.naturalWidth > 200")
             assert len(image.get_attribute("alt")) > 8
@@ -513,7 +513,9 @@ class TestBrowser:
         assert len(tables) >= 6
         for table in tables:
             assert table.query_selector("caption").inner_text()
-            is_facts = table.get_attribute("class") == "facts"  # a name and a text need no header
+            is_facts = (
+                "facts" in table.get_attribute("class").split()
+            )  # a name and a text need no header
             assert is_facts or table.query_selector_all("thead th[scope=col]")
             rows = table.query_selector_all("tbody tr")
             assert len(table.query_selector_all("tbody th[scope=row]")) == len(rows)
@@ -549,7 +551,7 @@ class TestBrowser:
         content = page.pdf(format="A4")
         assert content.startswith(b"%PDF")
         pages = len(re.findall(rb"/Type\s*/Page\b", content))
-        assert 2 <= pages <= 10
+        assert 2 <= pages <= 6
 
     def test_a_notebook_shows_the_same(self, browser, report, tmp_path):
         path = tmp_path / "cell.html"
