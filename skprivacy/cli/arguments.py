@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from .. import __version__
+from .._messages import closest
 from . import options
 from .options import Options
 
@@ -247,11 +251,46 @@ _COMMANDS = {
 }
 
 
+# The choice, or the option, that argparse does not know.
+_UNKNOWN = re.compile(r"invalid choice: '(.*?)'|unrecognized arguments: (--[^\s=]+)")
+_NO_EPSILON = (
+    ". Which epsilon? `skprivacy choose IN --sensitive NAMES --max-shift 0.05` finds one, and "
+    "docs/choosing.rst explains how"
+)
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser with one-line errors."""
+    """A parser with one-line errors, which say what may be meant."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+        known = self._names()
+        flags = [given.split("=")[0] for given in self._given if given.startswith("--")]
+        unknown = [flag for flag in flags if flag not in known]
+        if found := _UNKNOWN.search(message):
+            unknown = [found[1] or found[2]]
+        hints = [
+            f" (did you mean {close}?)" for name in unknown if (close := closest(name, known))
+        ]
+        if not hints and "are required: " in message and "--epsilon" in message:
+            hints = [_NO_EPSILON]
+        self.exit(
+            2, f"{self.prog}: error: {message}{''.join(hints[:1])}; see {self.prog} --help\n"
+        )
+
+    def _names(self) -> list[str]:
+        """Return the commands, options and choices that are known here."""
+        names = []
+        for action in self._actions:
+            names += [*action.option_strings, *map(str, action.choices or ())]
+            for command in self._given[:1] if isinstance(action.choices, dict) else ():
+                names += action.choices[command]._names() if command in action.choices else []
+        return names
 
 
 def parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from ..encoding.values import scale_of
 from ..engines.file_tables import PIPE, Source, sha256_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
-from ..recipes import scale_text
+from ..recipes import DEFAULT_BINS, scale_text
 from ..releasing.keyed import check_own_column
 from ..transformer import PrivacyFunnelTransformer
 from .checks import check_needed, released_columns, secret_keys
@@ -260,6 +260,7 @@ def _outcome(
         *_keyed_lines(options.record_ids),
         *(face_value_lines(summary.fidelity) if options.output == "label" else []),
         *_scale_lines(transformer),
+        *_bins_lines(transformer, options),
     ]
     if options.save_mechanism:
         lines.append(f"Wrote {options.save_mechanism}.")
@@ -286,6 +287,31 @@ def _scale_lines(transformer: PrivacyFunnelTransformer) -> list[str]:
         f"The values of {name} look like a scale. If they are, release values "
         f"closer to the true ones with --ordered {shlex.quote(text)}."
         for name, text in _suggested(transformer).items()
+    ]
+
+
+def _bins_lines(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
+    """Return a line for columns that have fewer bins than were asked for."""
+    fitted, at_edges = fitted_of(transformer), [name for name, _ in options.edges]
+    if options.bins == DEFAULT_BINS or fitted.training is None:
+        return []
+    s_columns = getattr(fitted.training.alphabet, "columns", ())
+    named = [
+        *zip(fitted.x_names, fitted.alphabet.columns, strict=True),
+        *zip(options.sensitive, s_columns, strict=False),
+    ]
+    few = [
+        f"{name} {n}"
+        for name, column in named
+        if column.edges is not None
+        and name not in at_edges
+        and (n := len(column.edges) + 1) < options.bins
+    ]
+    if not few:
+        return []
+    return [
+        f"Fewer bins than --bins {options.bins}: {listed(few)}. Too many rows have the same "
+        f"number; --edges NAME=A,B,... cuts where you say."
     ]
 
 
