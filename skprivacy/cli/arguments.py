@@ -285,11 +285,12 @@ class _Parser(argparse.ArgumentParser):
 
     def _names(self) -> list[str]:
         """Return the commands, options and choices that are known here."""
-        names = []
+        names: list[str] = []
         for action in self._actions:
-            names += [*action.option_strings, *map(str, action.choices or ())]
-            for command in self._given[:1] if isinstance(action.choices, dict) else ():
-                names += action.choices[command]._names() if command in action.choices else []
+            choices: Any = action.choices or ()
+            names += [*action.option_strings, *map(str, choices)]
+            for command in self._given[:1] if isinstance(choices, dict) else ():
+                names += choices[command]._names() if command in choices else []
         return names
 
 

@@ -80,15 +80,20 @@ class Scale:
         """Return the levels as sentences."""
         (first, (points, times)), *others = self.allows.items()
         said = (
-            f"{first.capitalize()}: no group's probability moves by more than {100 * points:g} "
-            f"points or becomes more than {times:g} times as large."
+            f"{first.capitalize()}: no group's probability moves by more than "
+            f"{_points(points)} or becomes more than {times:g} times as large."
         )
         for level, (points, times) in others:
-            said += f" {level.capitalize()}: {100 * points:g} points, {times:g} times."
+            said += f" {level.capitalize()}: {_points(points)}, {times:g} times."
         return (
             f"{said} None: beyond that, or a released value may reveal a group with certainty, or "
             f"rule one out."
         )
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:g} point"
+    return text if text == "1 point" else f"{text}s"
 
 
 def _allowed(given: Any) -> tuple[float, float]:

@@ -200,7 +200,7 @@ def reidentification_section(
             why=_MADE_UP if is_made_up else _REPLACED,
         )
     ]
-    figures = _singled_out(before, after)
+    figures = singled_out(before, after)
     has_person = fitted.roles.person_position is not None
     if len(before.columns) > 1 and len(before) >= _FEWEST_LINKED and not has_person:
         figures |= _linkages(fitted, is_made_up, before, after, attacked.confidence)
@@ -217,7 +217,7 @@ def reidentification_section(
     return [Section("Re-identification, before and after", said, tables)]
 
 
-def _singled_out(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, list[str]]:
+def singled_out(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, list[str]]:
     """Return shares of unique rows, and of rows that are in the table, before and after."""
     rows = _row_codes(before, after)
     parts = rows[: len(before)], rows[len(before) :]

@@ -282,7 +282,7 @@ def before_and_after(fitted: Fitted, fidelity: Fidelity, attacked: Attacked | No
             f"Measured against the raw values, before binning and pooling, the utility is "
             f"{fidelity.raw_utility:.1%}."
         )
-    columns = _columns(fitted)
+    columns = values_of_columns(fitted)
     trends, tables, pictures = _pair_trends(fitted, attacked)
     lists = {
         "The most frequent swaps": listed_swaps(fidelity.swaps),
@@ -398,7 +398,7 @@ def _pair_trends(
     if not pairs or not len(before):
         return [], [], []
     codes = [_codes(fitted, name, before[name], after[name]) for name in names]
-    found = np.array([_trend(codes[a], codes[b]) for a, b in pairs])  # (pairs, 3)
+    found = np.array([trend(codes[a], codes[b]) for a, b in pairs])  # (pairs, 3)
     worst = int(np.argmin(found[:, 2]))
     a, b = (names[i] for i in pairs[worst])
     agreed = {"mean": found[:, 2].mean(), "least": found[worst, 2]}
@@ -425,7 +425,7 @@ def _codes(fitted: Fitted, name: str, before: pd.Series, after: pd.Series) -> li
     return np.split(as_codes([before, after]).astype(np.intp) + 1, [len(before)])
 
 
-def _trend(left: Sequence[IntArray], right: Sequence[IntArray]) -> tuple[float, float, float]:
+def trend(left: Sequence[IntArray], right: Sequence[IntArray]) -> tuple[float, float, float]:
     """Return how two columns go together before and after, and how much their joints agree."""
     shape = [max(map(np.max, codes)) + 1 for codes in (left, right)]
     tables = []
@@ -535,7 +535,8 @@ def _changed_most(columns: Sequence[ReleasedColumn]) -> list[Table]:
     return [Table("The values that change in most rows, column by column", cells)]
 
 
-def _columns(fitted: Fitted) -> list[ReleasedColumn]:
+def values_of_columns(fitted: Fitted) -> list[ReleasedColumn]:
+    """Return the values of all released columns, before and after."""
     alphabet, training = fitted.alphabet, fitted.training
     assert training is not None
     named = fitted.named_channel
