@@ -226,19 +226,22 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(most[1:])} and {last}" if most[1:] else last
 
 
-# Names of more letters than the first may be the beginning of a longer one; others are close if
-# they share this much.
-_FEW_LETTERS, _CLOSE = 3, 0.75
+# So many letters may be the beginning of a longer name.
+_LETTERS = 3
 
 
-def closest(name: str, known: Iterable[str]) -> str:
-    """Return which known name may be meant by one that is not known; empty if none is close."""
+def closest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return which known name may be meant by one that is not known; empty if none is close.
+
+    least : how similar it has to be, from 0 to 1.
+
+    >>> closest("--colums", ["--columns", "--help"]), closest("Age", ["sex", "age"])
+    ('--columns', 'age')
+    """
+    folded = {each.casefold().lstrip("-"): each for each in known if each != name}
     name = name.casefold().lstrip("-")
-    folded = {each.casefold().lstrip("-"): each for each in known if each.lstrip("-") != name}
-    begun = [
-        each for each in folded if len(name) > _FEW_LETTERS and each.startswith(name.casefold())
-    ]
-    close = begun or get_close_matches(name, folded, n=1, cutoff=_CLOSE)
+    begun = [each for each in folded if len(name) >= _LETTERS and each.startswith(name)]
+    close = begun or get_close_matches(name, folded, n=1, cutoff=least)
     return folded[close[0]] if close else ""
 
 

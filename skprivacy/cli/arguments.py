@@ -56,6 +56,11 @@ texts with an order:
       patients.csv > sized.csv
   skprivacy sanitize sized.csv ordered.csv --sensitive sex --columns size \\
       --epsilon 0.1 --ordered size=low,mid,high
+an organisation's own scale of verdicts:
+  echo '{"name": "Example", "strong": {"points": 1, "times": 1.2},' \\
+      '"moderate": {"points": 5, "times": 2}, "weak": {"points": 10, "times": 3}}' > own.json
+  skprivacy sanitize patients.csv scaled.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --scale own.json
 a file without a header, with a format; a quick report that replaces another:
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
@@ -259,6 +264,10 @@ _NO_EPSILON = (
 )
 
 
+# Options are more alike than names of columns.
+_CLOSE = 0.75
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser with one-line errors, which say what may be meant."""
 
@@ -275,7 +284,9 @@ class _Parser(argparse.ArgumentParser):
         if found := _UNKNOWN.search(message):
             unknown = [found[1] or found[2]]
         hints = [
-            f" (did you mean {close}?)" for name in unknown if (close := closest(name, known))
+            f" (did you mean {close}?)"
+            for name in unknown
+            if (close := closest(name, known, _CLOSE))
         ]
         if not hints and "are required: " in message and "--epsilon" in message:
             hints = [_NO_EPSILON]
