@@ -223,6 +223,7 @@ class ConfidentSearch:
 
     def _designs(self, design_for: Callable[[float], FloatArray | None]) -> list[FloatArray]:
         """Return the designs to start from: with few symbols all, with many one."""
+        shares: tuple[float, ...]
         if self._has_few:
             shares = _START_SHARES if self._loss is None else ()
         else:
