@@ -223,11 +223,11 @@ class ConfidentSearch:
 
     def _designs(self, design_for: Callable[[float], FloatArray | None]) -> list[FloatArray]:
         """Return the designs to start from: with few symbols all, with many one."""
-        shares: tuple[float, ...] = ()
-        if not self._has_few:
+        shares: tuple[float, ...]
+        if self._has_few:
+            shares = _START_SHARES if self._loss is None else ()
+        else:
             shares = _SMALLEST_SHARES if self._loss is None else _SMALLEST_SHARES_FOR_LABELS
-        elif self._loss is None:
-            shares = _START_SHARES
         designs = (each for each in map(design_for, shares) if each is not None)
         return list(designs if self._has_few else islice(designs, 1))
 

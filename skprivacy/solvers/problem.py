@@ -433,7 +433,7 @@ class InterchangeableSymbols:
         point for each interval between such ends gives every symbol its share.
         """
         kinds = np.arange(self.kinds.max() + 1)
-        members = [np.flatnonzero(self.kinds == kind) for kind in kinds]
+        members: list[IntArray] = [np.flatnonzero(self.kinds == kind) for kind in kinds]
         ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
         parts = [
             _split(support, values, members, ends)
