@@ -18,7 +18,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import uvicorn
@@ -34,6 +34,11 @@ from .choices import Choices
 from .desk import Desk
 from .guard import HOST, Guard, TooLargeError
 from .worker import MOST_BYTES, TOO_LARGE
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -95,28 +100,30 @@ class Pages:
         for each in self._listeners:
             each.set()
 
-    def _does(self) -> list[tuple[str, Callable[[dict[str, Any]], None]]]:
-        """Return what the page may ask for."""
+    def _does(self) -> list[tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None]]]:
+        """Return what the page may ask for, and how it is answered."""
         return [
             ("demo", lambda data: self._open_demo()),
             ("open", lambda data: self._open_path(_text(data, "path"))),
             ("header", lambda data: self.desk.open_again(data.get("is_header") is True)),
-            ("choices", lambda data: self.desk.choose(Choices.from_json(data))),
+            ("choices", lambda data: {"asked": self.desk.choose(Choices.from_json(data))}),
             ("cancel", lambda data: self.desk.cancel()),
             ("secret", lambda data: self.desk.show_secret(data.get("is_shown") is True)),
             ("release", self._release),
         ]
 
-    def _posted(self, do: Callable[[dict[str, Any]], None]) -> Callable[[Request], Any]:
+    def _posted(
+        self, do: Callable[[dict[str, Any]], dict[str, Any] | None]
+    ) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             try:
                 data = await request.json()
                 if not isinstance(data, dict):
                     raise ValueError("A JSON object is expected.")
-                await run_in_threadpool(do, data)
+                found = await run_in_threadpool(do, data)
             except (ValueError, OSError) as error:
                 return _refusal(error)
-            return JSONResponse({})
+            return JSONResponse(found or {})
 
         return answer
 
@@ -237,9 +244,8 @@ def session_folder() -> Iterator[Path]:
     """
     remove_left_folders(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-    (folder / "alive").touch(mode=0o600)
     try:
-        with open(folder / "alive", "rb"):  # on Windows, nobody can remove it now
+        with _alive(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -255,21 +261,33 @@ def remove_left_folders(place: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
+def _alive(folder: Path) -> BinaryIO:
+    """Return an open file that nobody else can lock, or remove, before this process has gone.
+
+    The number of a process would not do: another process gets it, or it counts elsewhere.
+    """
+    file = open(folder / "starting", "xb")  # noqa: SIM115
+    if fcntl is None:  # on Windows, nobody can remove an open file
+        return file
+    fcntl.flock(file, fcntl.LOCK_EX)
+    os.rename(folder / "starting", folder / "alive")
+    return file
+
+
 def _is_alive(folder: Path) -> bool:
     """Whether the process of a session still runs."""
-    if sys.platform == "win32":
+    if fcntl is None:
         try:
-            (folder / "alive").unlink(missing_ok=True)
+            (folder / "starting").unlink(missing_ok=True)
         except PermissionError:
             return True
         return False
-    try:
-        os.kill(int(folder.name.removeprefix(_PREFIX).partition("-")[0]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user, who has got the number
-        return False
-    return True
+    with open(folder / "alive", "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 # Serving. ----------------------------------------------------------------------------------------
