@@ -84,7 +84,7 @@ function pair(column) {
 
 // Tables that are wider than their place say so.
 function hints() {
-  for (const scroll of document.querySelectorAll(".pair .scroll")) {
+  for (const scroll of document.querySelectorAll(".scroll")) {
     scroll.nextElementSibling.hidden = scroll.scrollWidth <= scroll.clientWidth + 1;
   }
 }
