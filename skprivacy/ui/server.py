@@ -50,6 +50,9 @@ _SILENCE = 5.0
 
 _PIECE = 1 << 20
 
+# Characters of the name of a copy, at most: four bytes each, and systems take 255.
+_LONGEST_NAME = 60
+
 
 class Pages:
     """The routes, and those who listen for changes."""
@@ -121,7 +124,7 @@ class Pages:
                 if not isinstance(data, dict):
                     raise ValueError("A JSON object is expected.")
                 found = await run_in_threadpool(do, data)
-            except (ValueError, OSError) as error:
+            except (ValueError, OSError, RecursionError) as error:
                 return _refusal(error)
             return JSONResponse(found or {})
 
@@ -169,9 +172,9 @@ class Pages:
     async def _upload(self, request: Request) -> Response:
         """Copy a file that was dropped or picked."""
         name = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
-        path = self._new_folder() / (name or "table.csv")
+        path = self._new_folder() / (name[-_LONGEST_NAME:] or "table.csv")
         try:
-            _, is_compressed = kind_of(path)
+            _, is_compressed = kind_of(path.name)
             await _copied(request, path, is_compressed)
         except (ValueError, OSError, zlib.error) as error:
             await run_in_threadpool(shutil.rmtree, path.parent)

@@ -13,9 +13,10 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -48,8 +49,7 @@ class Bench:
         self._file: BinaryIO = open_regular(path)
         self._counted: dict[Choices, CountedFile] = {}
         self._fitted: dict[Choices, PrivacyFunnelTransformer] = {}
-        if is_limited:
-            _check_size(self._file)
+        self._is_limited = is_limited
         self._stamp = self._state()
 
     @cached_property
@@ -61,6 +61,8 @@ class Bench:
 
     def look(self) -> dict[str, Any]:
         """Describe the columns."""
+        if self._is_limited:
+            _check_size(self._file)
         found = self.overview
         n, columns = len(found.rows), found.described()
         names = [column["name"] for column in columns]  # they depend on the first line
@@ -177,7 +179,7 @@ def _check_size(file: BinaryIO) -> None:
     from ..engines.files import read_from
 
     with read_from(file) as source:
-        if source.n_bytes > MOST_BYTES:  # type: ignore[attr-defined]
+        if source.is_larger_than(MOST_BYTES):  # type: ignore[attr-defined]
             raise ValueError(TOO_LARGE)
 
 
@@ -201,7 +203,7 @@ def demo_table(path: str) -> None:
 
 def work(pipe: Connection) -> None:
     """Do one task after another, until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from tqdm import tqdm
 
@@ -273,6 +275,20 @@ def _end_with_parent() -> None:
 # Its handle. -------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, not even before `work`: the server ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # its first start would undo what follows
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process:
     """One process; tell : gets its messages, and None when it has gone."""
 
@@ -282,7 +298,8 @@ class _Process:
         self.pipe, child = self._context.Pipe()
         self.task_id = 0  # the last task that it was given
         self._process = self._context.Process(target=work, args=(child,), daemon=True)
-        self._process.start()
+        with _unheard():
+            self._process.start()
         child.close()
         threading.Thread(target=self._listen, args=(tell,), daemon=True).start()
 

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow
 import pytest
 from ui_session import LONGEST, session, until
 
 import skprivacy.ui
+from skprivacy.ui.worker import Bench
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 
@@ -107,6 +110,16 @@ def test_a_file_that_grows_when_it_is_decompressed_is_refused(served, ours):
     assert (status, "200 MB" in text) == (400, True)
     status, _, text = served.ask("/upload", "POST", b"no gzip", headers)
     assert status == 400
+
+
+def test_a_table_of_repeats_is_counted_as_it_is_read(tmp_path):
+    parquet, path = pytest.importorskip("pyarrow.parquet"), tmp_path / "rows.parquet"
+    text = pyarrow.array(["x" * 10_000])
+    parquet.write_table(pyarrow.table({"text": text.take(pyarrow.array([0] * 21_000))}), path)
+    assert path.stat().st_size < 2**17
+    bench = Bench(str(path), path.name, is_limited=True)
+    with closing(bench._file), pytest.raises(ValueError, match="200 MB"):
+        bench.look()
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "/etc/passwd", "/no/such.csv", "~\0.csv"])
