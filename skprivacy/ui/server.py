@@ -35,10 +35,8 @@ from .desk import Desk
 from .guard import HOST, Guard, TooLargeError
 from .worker import MOST_BYTES, TOO_LARGE
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -270,26 +268,22 @@ def _alive(folder: Path) -> BinaryIO:
     The number of a process would not do: another process gets it, or it counts elsewhere.
     """
     file = open(folder / "starting", "xb")  # noqa: SIM115
-    if fcntl is None:  # on Windows, nobody can remove an open file
-        return file
-    fcntl.flock(file, fcntl.LOCK_EX)
-    os.rename(folder / "starting", folder / "alive")
+    if sys.platform != "win32":  # there, nobody can remove an open file
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.rename(folder / "starting", folder / "alive")
     return file
 
 
 def _is_alive(folder: Path) -> bool:
     """Whether the process of a session still runs."""
-    if fcntl is None:
-        try:
+    try:
+        if sys.platform == "win32":
             (folder / "starting").unlink(missing_ok=True)
-        except PermissionError:
-            return True
-        return False
-    with open(folder / "alive", "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+        else:
+            with open(folder / "alive", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (PermissionError, BlockingIOError):
+        return True
     return False
 
 

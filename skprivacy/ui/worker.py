@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -278,7 +279,7 @@ def _end_with_parent() -> None:
 @contextmanager
 def _unheard() -> Iterator[None]:
     """Start processes that do not hear Ctrl-C, not even before `work`: the server ends them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    if sys.platform == "win32":
         yield
         return
     resource_tracker.ensure_running()  # its first start would undo what follows
@@ -354,15 +355,21 @@ class Workers:
             self._tell(message)
 
     def do(self, task: dict[str, Any]) -> None:
-        """Give the process a task."""
-        try:
-            with self._lock:
-                if not self._is_over:
-                    process = self._ready()
-                    process.task_id = task["id"]
-                    process.pipe.send(task)
-        except OSError:  # it has died, or cannot be started
+        """Give the process a task, or another one if it has died."""
+        with self._lock:
+            is_given = self._is_over or self._gave(task) or self._gave(task)
+        if not is_given:
             self._tell({"id": task["id"], "died": True})
+
+    def _gave(self, task: dict[str, Any]) -> bool:
+        try:
+            process = self._ready()
+            process.task_id = task["id"]
+            process.pipe.send(task)
+        except OSError:  # it has died, or cannot be started
+            self._current = None
+            return False
+        return True
 
     def cancel(self) -> None:
         """Kill the process; the spare one takes its place."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow
 import pytest
-from ui_session import LONGEST, session, until
+from ui_session import LONGEST, is_running, session, until
 
 import skprivacy.ui
 from skprivacy.ui.worker import Bench
@@ -190,8 +190,7 @@ def test_what_a_killed_page_leaves_is_removed_by_the_next():
         assert not folder.exists()
         with session():
             assert folder_of(living).exists()
-    until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() and "spawn_main" in
-                          Path(f"/proc/{pid}/cmdline").read_text() for pid in workers))  # fmt: skip
+    until(lambda: not any(map(is_running, workers)))
 
 
 def test_the_browser_is_opened_without_showing_the_token(tmp_path):

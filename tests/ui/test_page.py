@@ -8,7 +8,7 @@ import signal
 import sys
 
 import pytest
-from ui_session import LONGEST, session
+from ui_session import LONGEST, is_running, session, until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = [
@@ -321,9 +321,10 @@ def test_a_server_that_ends_is_told_and_the_policy_is_kept(browser):
         page.click("text=More settings")
         designed(page)
         assert not said
-        for pid in found.children():
+        for pid in (killed := found.children()):
             os.kill(pid, signal.SIGKILL)
         page.wait_for_selector("#error:has-text('The process that computes has ended')")
+        until(lambda: not any(map(is_running, killed)))
         page.fill("#exact", "6")
         page.press("#exact", "Enter")
         designed(page, "6 points")
@@ -337,4 +338,20 @@ def test_another_tab_is_told_where_to_go(page, served):
     other.goto(f"{served.origin}/")
     other.wait_for_selector("#gone:not([hidden])")
     assert "Open the address that the command printed" in other.inner_text("#gone")
+    other.close()
+
+
+def test_two_tabs_of_a_session_show_the_same(demo, served):
+    other = demo.context.new_page()  # as a tab that was duplicated, with the secret of the first
+    other.goto(f"{served.origin}/")
+    secret = demo.evaluate("sessionStorage.getItem('secret')")
+    other.evaluate("(secret) => sessionStorage.setItem('secret', secret)", secret)
+    other.reload()
+    designed(other, "10 points")
+    other.focus("#slider")
+    other.keyboard.press("ArrowLeft")
+    for tab in (other, demo):
+        designed(tab, "7 points")
+        assert tab.inner_text("#points") == "7 points"
+    assert demo.inner_text("#sentence") == other.inner_text("#sentence")
     other.close()
