@@ -74,7 +74,12 @@ class _Session:
     failed: dict[Choices, dict[str, Any]] = field(default_factory=dict)
     releases: dict[Choices, _Release] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
-    together: tuple[Choices, dict[str, Any]] | None = None
+    together: tuple[list[Choices], str] = field(default_factory=lambda: ([], ""))
+
+    def warning_of(self, choices: Choices) -> str:
+        """Return what these choices reveal with all releases that there are, if it is known."""
+        releases, text = self.together
+        return text if releases == [*self.releases, choices] else ""
 
 
 @dataclass(eq=False)
@@ -183,9 +188,9 @@ class Desk:
                     return
                 known.report = None
                 self._queue.append(_Task("report", known.given))
-            elif session.releases and not is_confirmed:
-                others = [each.choices for each in session.releases.values()]
-                self._queue.insert(0, _Task("together", {"releases": [*others, choices]}))
+            elif session.releases and not (is_confirmed and session.warning_of(choices)):
+                together = {"releases": [*session.releases, choices]}
+                self._queue.insert(0, _Task("together", together))
             else:
                 folder = self.folder / f"release-{next(self._numbers)}"
                 folder.mkdir(mode=0o700)
@@ -264,7 +269,7 @@ class Desk:
             case "design":
                 session.views[choices] = found | {"warnings": message["warnings"]}
             case "together":
-                session.together = task.given["releases"][-1], found
+                session.together = task.given["releases"], found["text"]
             case "release":
                 session.releases[choices].facts = found
             case "report":
@@ -447,9 +452,8 @@ class Desk:
     def _release(self, session: _Session, choices: Choices) -> dict[str, Any] | None:
         """Return the release of these choices, or the warning before another one."""
         if (release := session.releases.get(choices)) is None:
-            if session.together is not None and session.together[0] == choices:
-                return {"warning": session.together[1]["text"]}
-            return None
+            warning = session.warning_of(choices)
+            return {"warning": warning} if warning else None
         if release.facts is None:
             return {"is_drawn": False}
         files = [name for name in release.files() if name != REPORT or release.report]

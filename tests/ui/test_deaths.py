@@ -148,3 +148,20 @@ def test_opening_a_table_again_does_not_undo_its_releases(desk):
     assert until(lambda: desk.state()["release"])["warning"] == "together"
     assert opened(desk).state()["release"] == before
     assert opened(desk, "other.csv").state()["n_releases"] == 0
+
+
+def test_a_warning_is_about_all_releases(desk):
+    opened(desk)
+    for points in (20, 30):  # both are warned of beside the first only
+        desk.release(chosen(), False, {})
+        desk.choose(chosen(points))
+        until(lambda: is_shown(desk) and is_settled(desk))
+        desk.release(chosen(points), True, {})
+        assert until(lambda: desk.state()["release"])["warning"]
+    desk.release(chosen(30), True, {})
+    until(lambda: is_settled(desk))
+    desk.choose(chosen(20))
+    assert desk.state()["release"] is None
+    desk.release(chosen(20), True, {})
+    assert until(lambda: desk.state()["release"])["warning"]
+    assert desk.state()["n_releases"] == 2
