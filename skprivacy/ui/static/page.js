@@ -291,6 +291,7 @@ function hear(next) {
 
 function lost(why) {
   say("gone", why);
+  say("error", "");
   state = { ...state, busy: null };
   busy();
 }
