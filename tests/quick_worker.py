@@ -27,6 +27,8 @@ def answer(kind, given, table):
         case "terms":
             return {"epsilon": {}, "smallest": 0.0, "combinations": 3}
         case "design":
+            if "slow" in table["path"] and given["choices"].points == 60:
+                time.sleep(60)
             keys = ("epsilon", "kept", "kept_at_most", "kept_shown", "attacker", "verdict")
             return {"points": given["choices"].points, **dict.fromkeys(keys)}
         case "release":

@@ -115,9 +115,10 @@ def test_a_release_that_is_being_drawn_is_given_up(how, desk):
 
 
 def test_a_release_that_waits_is_given_up_too(desk):
-    opened(desk)
-    with desk._lock:
-        desk.choose(chosen(60))  # is designed, and the release waits
+    opened(desk, "slow.csv")
+    desk.choose(chosen(60))
+    until(lambda: (desk.state()["busy"] or {}).get("points") == 60)
+    with desk._lock:  # that is designed, and the release waits
         desk._session.views[chosen(60)] = desk._session.views[chosen()]
         desk.release(chosen(60), False, {})
         desk._workers._current.kill()
