@@ -37,6 +37,7 @@ SOURCES = {
     "docs/optimum.rst": ["docs/measured/certified_optimum.txt"],
     "docs/several_secrets.rst": ["docs/measured/several_secrets.txt"],
     "docs/speed.rst": ["docs/measured/rows_per_second.txt", "docs/measured/overheads.txt"],
+    "docs/ui.rst": ["docs/measured/page.txt"],
     "docs/trade_off.rst": ["docs/measured/trade_off.txt", "docs/measured/real_tables.txt"],
     "docs/whole_tables.rst": [
         "docs/measured/whole_table.txt",

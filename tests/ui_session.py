@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,12 @@ def session(*arguments, **more):
             process.wait(timeout=LONGEST)
         process.stdout.close()
         process.stderr.close()
+
+
+def is_running(pid):
+    """Whether a process has not ended; one that nobody has waited for has."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def until(what):

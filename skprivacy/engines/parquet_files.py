@@ -46,12 +46,13 @@ class ParquetSource(Source):
         self.names = self.schema.names
         self.check_names()
 
-    @property
-    def n_bytes(self) -> int:
-        """The number of bytes of all values, decompressed."""
-        metadata = self._file.metadata
-        groups = map(metadata.row_group, range(metadata.num_row_groups))
-        return sum(group.total_byte_size for group in groups)
+    def is_larger_than(self, n_bytes: int) -> bool:
+        """Whether the values take more bytes; what the file says of itself leaves repeats out."""
+        for batch in self._batches():
+            n_bytes -= batch.nbytes
+            if n_bytes < 0:
+                return True
+        return False
 
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
         return as_table(self.schema.empty_table(), self.input.name).type_of(position)

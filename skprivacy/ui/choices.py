@@ -148,6 +148,11 @@ class Choices:
         }
 
 
+def in_points(points: float) -> str:
+    """Return a number of percentage points in words."""
+    return f"{points:g} point" if points == 1 else f"{points:g} points"
+
+
 def _number(name: str, given: Any, low: float, high: float) -> float:
     """Return a number in a range."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from .choices import REPORT, STOPS, Choices
+from .choices import REPORT, STOPS, Choices, in_points
 from .worker import Workers
 
 # What nobody waits for any more may run for this long: a new process takes longer to start.
@@ -33,6 +33,13 @@ _DIED = (
     "choose fewer columns or fewer bins, or try again."
 )
 
+_CLOSED = (
+    "A limit of {points} is not possible: the columns that are published as they are tell more "
+    "about {about} on their own."
+)
+
+_NO_REPORT = "it was stopped."
+
 
 @dataclass(eq=False)
 class _Release:
@@ -43,6 +50,11 @@ class _Release:
     handover: dict[str, str | None]
     facts: dict[str, Any] | None = None  # None while it is drawn
     report: dict[str, Any] | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the process needs to make it."""
+        return {"choices": self.choices, "folder": str(self.folder), **self.handover}
 
     def files(self) -> list[str]:
         """Return the names of the files that are there."""
@@ -62,7 +74,12 @@ class _Session:
     failed: dict[Choices, dict[str, Any]] = field(default_factory=dict)
     releases: dict[Choices, _Release] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
-    together: tuple[Choices, dict[str, Any]] | None = None
+    together: tuple[list[Choices], str] = field(default_factory=lambda: ([], ""))
+
+    def warning_of(self, choices: Choices) -> str:
+        """Return what these choices reveal with all releases that there are, if it is known."""
+        releases, text = self.together
+        return text if releases == [*self.releases, choices] else ""
 
 
 @dataclass(eq=False)
@@ -75,6 +92,11 @@ class _Task:
     id: int = 0
     began: float = 0.0
     doing: str = ""
+
+    @property
+    def choices(self) -> Choices | None:
+        """The choices that it is for."""
+        return self.given.get("choices")
 
 
 class Desk:
@@ -90,7 +112,9 @@ class Desk:
         self._queue: list[_Task] = []
         self._running: _Task | None = None
         self._unclear: dict[str, Any] | None = None  # a table, until its first line is explained
-        self._is_paused, self._shows_secret, self._error = False, False, ""
+        # By the content of a table: opening it again does not undo its releases.
+        self._released: dict[str, dict[Choices, _Release]] = {}
+        self._is_paused, self._shows_secret, self._error, self._asked = False, False, "", 0
         self._workers = Workers(self._told)
 
     def close(self) -> None:
@@ -110,7 +134,7 @@ class Desk:
     ) -> None:
         """Open a table; header : whether its first line is one, None to look at it."""
         with self._lock:
-            self._stop()
+            self._give_up()
             table = {"path": path, "name": name, "is_demo": is_demo, "is_limited": is_copy}
             table["header"], self._unclear = header, None
             self._session, self._queue = _Session(table, next(self._numbers)), [_Task("look", {})]
@@ -125,8 +149,8 @@ class Desk:
             how = {"is_demo": table["is_demo"], "is_copy": table["is_limited"]}
             self.open_table(table["path"], table["name"], **how, header=header)
 
-    def choose(self, choices: Choices) -> None:
-        """Show what these choices lead to, as soon as it is known."""
+    def choose(self, choices: Choices) -> int:
+        """Show what these choices lead to, as soon as it is known; return their number."""
         with self._lock:
             session = self._opened()
             known = {column["name"] for column in (session.look or {"columns": []})["columns"]}
@@ -136,8 +160,10 @@ class Desk:
                 raise ValueError(f"There is no column {min(unknown)!r}.")
             session.choices, self._is_paused, self._error = choices, False, ""
             session.failed.pop(choices, None)
+            self._asked += 1
             self._make_way(choices)
             self._next()
+            return self._asked
 
     def show_secret(self, is_shown: bool) -> None:
         """Show or hide values of the protected columns."""
@@ -148,13 +174,7 @@ class Desk:
     def cancel(self) -> None:
         """Stop what is being done, until the next choice."""
         with self._lock:
-            if self._running is not None and self._running.kind == "look":
-                self._session = None
-            for release in list(self._session.releases.values()) if self._session else []:
-                if release.facts is None and self._session:
-                    del self._session.releases[release.choices]
-            self._is_paused, self._queue = True, []
-            self._stop()
+            self._give_up()
             self._changed()
 
     def release(self, choices: Choices, is_confirmed: bool, handover: Mapping[str, str]) -> None:
@@ -163,18 +183,20 @@ class Desk:
             session = self._opened()
             if choices not in session.views:
                 raise ValueError("This is not designed yet: wait until its figures are there.")
-            if choices in session.releases:
-                return
-            others = [each.choices for each in session.releases.values()]
-            if others and not is_confirmed:
-                self._queue.insert(0, _Task("together", {"releases": [*others, choices]}))
+            if (known := session.releases.get(choices)) is not None:
+                if known.report is None or "error" not in known.report:
+                    return
+                known.report = None
+                self._queue.append(_Task("report", known.given))
+            elif session.releases and not (is_confirmed and session.warning_of(choices)):
+                together = {"releases": [*session.releases, choices]}
+                self._queue.insert(0, _Task("together", together))
             else:
                 folder = self.folder / f"release-{next(self._numbers)}"
                 folder.mkdir(mode=0o700)
                 said = {name: text or None for name, text in handover.items()}
-                session.releases[choices] = _Release(choices, folder, said)
-                given = {"choices": choices, "folder": str(folder), **said}
-                self._queue[:0] = [_Task("release", given), _Task("report", given)]
+                session.releases[choices] = release = _Release(choices, folder, said)
+                self._queue[:0] = [_Task(kind, release.given) for kind in ("release", "report")]
             self._make_way(None)
             self._next()
 
@@ -189,19 +211,20 @@ class Desk:
         """Return all that the page shows, ready for JSON."""
         with self._lock:
             shown: dict[str, Any] = {"stops": STOPS, "error": self._error, "busy": self._busy()}
-            shown["asks_for_header"] = self._unclear is not None
+            shown |= {"asks_for_header": self._unclear is not None, "asked": self._asked}
             if self._session is None:
                 return shown
             return shown | self._state_of(self._session)
 
     # What the process says.
 
-    def _told(self, message: dict[str, Any] | None) -> None:
+    def _told(self, message: dict[str, Any]) -> None:
         with self._lock:
             task, session = self._running, self._session
-            if message is None:
-                self._lost()
-            elif task is None or session is None or message.get("id") != task.id:
+            if "died" in message and (task is None or task.id == message["id"]):
+                self._give_up()
+                self._error = _DIED
+            elif task is None or session is None or task.id != message["id"]:
                 return
             elif "doing" in message:
                 task.doing = message["doing"]
@@ -213,13 +236,6 @@ class Desk:
                     self._done(session, task, message)
                 self._next()
             self._changed()
-
-    def _lost(self) -> None:
-        """The process has died: what it did is not tried again by itself."""
-        lost, self._running, self._queue = self._running, None, []
-        self._is_paused, self._error = True, _DIED
-        if self._session is not None and lost is not None and lost.kind == "release":
-            self._session.releases.pop(lost.given["choices"], None)
 
     def _failed(self, session: _Session, task: _Task, message: dict[str, Any]) -> None:
         text = message["error"]
@@ -237,13 +253,14 @@ class Desk:
                 self._error = _UNCLEAR.format(name=session.table["name"])
             self._session = None
         if task.kind == "release":
-            session.releases.pop(task.given["choices"], None)
-            self._queue = []
+            del session.releases[task.given["choices"]]
+            self._queue = [each for each in self._queue if each.choices != task.choices]
 
     def _done(self, session: _Session, task: _Task, message: dict[str, Any]) -> None:
-        found, choices = message["found"], task.given.get("choices", session.choices)
+        found, choices = message["found"], task.choices or session.choices
         match task.kind:
             case "look":
+                session.releases = self._released.setdefault(found.pop("fingerprint"), {})
                 session.look = found
             case "given_away":
                 session.given_away[tuple(task.given["protect"])] = found
@@ -252,7 +269,7 @@ class Desk:
             case "design":
                 session.views[choices] = found | {"warnings": message["warnings"]}
             case "together":
-                session.together = task.given["releases"][-1], found
+                session.together = task.given["releases"], found["text"]
             case "release":
                 session.releases[choices].facts = found
             case "report":
@@ -273,7 +290,7 @@ class Desk:
         task = self._running
         if task is None or task.kind not in ("design", "terms"):
             return  # it takes no time
-        doing, views = task.given.get("choices", choices), self._opened().views
+        doing, views = task.choices, self._opened().views
         is_neighbour = choices is not None and doing is not None and doing.at(0) == choices.at(0)
         if doing == choices or (is_neighbour and choices in views):
             return
@@ -290,12 +307,31 @@ class Desk:
 
     def _is_wanted(self, task: _Task) -> bool:
         wanted = self._session.choices if self._session else None
-        return not self._queue and task.given.get("choices", wanted) == wanted
+        return not self._queue and task.choices == wanted
 
     def _stop(self) -> None:
         if self._running is not None:
             self._running = None
             self._workers.cancel()
+
+    def _give_up(self) -> None:
+        """Stop what is being done, and forget what waits: nothing is tried again by itself."""
+        given_up, self._queue, self._is_paused = [self._running, *self._queue], [], True
+        self._stop()
+        for task in given_up:
+            if task is not None and self._session is not None:
+                self._forget(task, self._session)
+
+    def _forget(self, task: _Task, session: _Session) -> None:
+        """Let nobody wait for a task that will not be done."""
+        choices = task.choices or session.choices
+        match task.kind:
+            case "look":
+                self._session = None
+            case "release":
+                session.releases.pop(choices, None)
+            case "report" if choices in session.releases:
+                session.releases[choices].report = {"error": _NO_REPORT}
 
     def _next(self) -> None:
         """Begin what is wanted most, if nothing is running."""
@@ -341,10 +377,9 @@ class Desk:
     def _busy(self) -> dict[str, Any] | None:
         if (task := self._running) is None:
             return None
-        choices = task.given.get("choices")
         return {
             "kind": task.kind,
-            "points": None if choices is None else choices.points,
+            "points": None if task.choices is None else task.choices.points,
             "waited_for": task.waited_for,
             "doing": task.doing,
             "seconds": time.monotonic() - task.began,
@@ -359,19 +394,18 @@ class Desk:
         closed = [p for p in STOPS if self._is_closed(session, choices.at(p))]
         problem = choices.missing()
         if not problem and self._is_closed(session, choices):
-            problem = (
-                f"{choices.points:g} points are not possible: the columns that are published as "
-                f"they are tell more about {choices.about} on their own."
-            )
+            problem = _CLOSED.format(points=in_points(choices.points), about=choices.about)
+            if is_open := [in_points(p) for p in STOPS if p not in closed]:
+                problem += f" Possible are {is_open[0]} and more."
         elif not problem and failed is not None:
             problem = failed["error"]
-        elif not problem and self._is_paused and choices not in session.views:
-            problem = "Cancelled. Change a choice, or choose the same again, to go on."
+        is_stopped = not problem and self._is_paused and choices not in session.views
         return {
             "table": self._table(session),
             "choices": choices.to_json(),
             "given_away": session.given_away.get(choices.protect),
-            "problem": problem,
+            "problem": "Stopped." if is_stopped else problem,
+            "is_stopped": is_stopped,
             "combinations": n if n is not None and n > _MANY else None,
             "closed": closed,
             "view": view,
@@ -418,9 +452,8 @@ class Desk:
     def _release(self, session: _Session, choices: Choices) -> dict[str, Any] | None:
         """Return the release of these choices, or the warning before another one."""
         if (release := session.releases.get(choices)) is None:
-            if session.together is not None and session.together[0] == choices:
-                return {"warning": session.together[1]["text"]}
-            return None
+            warning = session.warning_of(choices)
+            return {"warning": warning} if warning else None
         if release.facts is None:
             return {"is_drawn": False}
         files = [name for name in release.files() if name != REPORT or release.report]

@@ -39,7 +39,7 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 
-_WHERE = "Open the address that the command printed."
+_WHERE = "Open the address that the command printed. It works once: then start skprivacy ui again."
 
 
 class TooLargeError(Exception):

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import uvicorn
@@ -35,6 +35,9 @@ from .desk import Desk
 from .guard import HOST, Guard, TooLargeError
 from .worker import MOST_BYTES, TOO_LARGE
 
+if sys.platform != "win32":
+    import fcntl
+
 _STATIC = Path(__file__).parent / "static"
 
 # Folders of sessions begin with this, and a process id.
@@ -44,6 +47,9 @@ _PREFIX = "skprivacy-ui-"
 _SILENCE = 5.0
 
 _PIECE = 1 << 20
+
+# Characters of the name of a copy, at most: four bytes each, and systems take 255.
+_LONGEST_NAME = 60
 
 
 class Pages:
@@ -95,28 +101,30 @@ class Pages:
         for each in self._listeners:
             each.set()
 
-    def _does(self) -> list[tuple[str, Callable[[dict[str, Any]], None]]]:
-        """Return what the page may ask for."""
+    def _does(self) -> list[tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None]]]:
+        """Return what the page may ask for, and how it is answered."""
         return [
             ("demo", lambda data: self._open_demo()),
             ("open", lambda data: self._open_path(_text(data, "path"))),
             ("header", lambda data: self.desk.open_again(data.get("is_header") is True)),
-            ("choices", lambda data: self.desk.choose(Choices.from_json(data))),
+            ("choices", lambda data: {"asked": self.desk.choose(Choices.from_json(data))}),
             ("cancel", lambda data: self.desk.cancel()),
             ("secret", lambda data: self.desk.show_secret(data.get("is_shown") is True)),
             ("release", self._release),
         ]
 
-    def _posted(self, do: Callable[[dict[str, Any]], None]) -> Callable[[Request], Any]:
+    def _posted(
+        self, do: Callable[[dict[str, Any]], dict[str, Any] | None]
+    ) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             try:
                 data = await request.json()
                 if not isinstance(data, dict):
                     raise ValueError("A JSON object is expected.")
-                await run_in_threadpool(do, data)
-            except (ValueError, OSError) as error:
+                found = await run_in_threadpool(do, data)
+            except (ValueError, OSError, RecursionError) as error:
                 return _refusal(error)
-            return JSONResponse({})
+            return JSONResponse(found or {})
 
         return answer
 
@@ -162,9 +170,9 @@ class Pages:
     async def _upload(self, request: Request) -> Response:
         """Copy a file that was dropped or picked."""
         name = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
-        path = self._new_folder() / (name or "table.csv")
+        path = self._new_folder() / (name[-_LONGEST_NAME:] or "table.csv")
         try:
-            _, is_compressed = kind_of(path)
+            _, is_compressed = kind_of(path.name)
             await _copied(request, path, is_compressed)
         except (ValueError, OSError, zlib.error) as error:
             await run_in_threadpool(shutil.rmtree, path.parent)
@@ -237,9 +245,8 @@ def session_folder() -> Iterator[Path]:
     """
     remove_left_folders(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-    (folder / "alive").touch(mode=0o600)
     try:
-        with open(folder / "alive", "rb"):  # on Windows, nobody can remove it now
+        with _alive(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -255,21 +262,29 @@ def remove_left_folders(place: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
+def _alive(folder: Path) -> BinaryIO:
+    """Return an open file that nobody else can lock, or remove, before this process has gone.
+
+    The number of a process would not do: another process gets it, or it counts elsewhere.
+    """
+    file = open(folder / "starting", "xb")  # noqa: SIM115
+    if sys.platform != "win32":  # there, nobody can remove an open file
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.rename(folder / "starting", folder / "alive")
+    return file
+
+
 def _is_alive(folder: Path) -> bool:
     """Whether the process of a session still runs."""
-    if sys.platform == "win32":
-        try:
-            (folder / "alive").unlink(missing_ok=True)
-        except PermissionError:
-            return True
-        return False
     try:
-        os.kill(int(folder.name.removeprefix(_PREFIX).partition("-")[0]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user, who has got the number
-        return False
-    return True
+        if sys.platform == "win32":
+            (folder / "starting").unlink(missing_ok=True)
+        else:
+            with open(folder / "alive", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (PermissionError, BlockingIOError):
+        return True
+    return False
 
 
 # Serving. ----------------------------------------------------------------------------------------

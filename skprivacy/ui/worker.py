@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .._messages import message_of, watched
+from ..engines.file_tables import sha256_of
 from .choices import MECHANISM, REPORT, STOPS, Choices
 
 if TYPE_CHECKING:
@@ -46,8 +50,7 @@ class Bench:
         self._file: BinaryIO = open_regular(path)
         self._counted: dict[Choices, CountedFile] = {}
         self._fitted: dict[Choices, PrivacyFunnelTransformer] = {}
-        if is_limited:
-            _check_size(self._file)
+        self._is_limited = is_limited
         self._stamp = self._state()
 
     @cached_property
@@ -59,9 +62,14 @@ class Bench:
 
     def look(self) -> dict[str, Any]:
         """Describe the columns."""
+        if self._is_limited:
+            _check_size(self._file)
         found = self.overview
-        n = len(found.rows)
-        return {"rows": found.n_rows, "looked_at": n, "columns": found.described()}
+        n, columns = len(found.rows), found.described()
+        names = [column["name"] for column in columns]  # they depend on the first line
+        fingerprint = f"{sha256_of(self._file)} {names}"
+        facts = {"rows": found.n_rows, "looked_at": n, "columns": columns}
+        return {**facts, "fingerprint": fingerprint}
 
     def given_away(self, protect: Sequence[str]) -> dict[str, float | None]:
         """Return what each column gives away alone."""
@@ -172,7 +180,7 @@ def _check_size(file: BinaryIO) -> None:
     from ..engines.files import read_from
 
     with read_from(file) as source:
-        if source.n_bytes > MOST_BYTES:  # type: ignore[attr-defined]
+        if source.is_larger_than(MOST_BYTES):  # type: ignore[attr-defined]
             raise ValueError(TOO_LARGE)
 
 
@@ -196,6 +204,7 @@ def demo_table(path: str) -> None:
 
 def work(pipe: Connection) -> None:
     """Do one task after another, until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from tqdm import tqdm
 
@@ -205,7 +214,6 @@ def work(pipe: Connection) -> None:
     tqdm.set_lock(threading.RLock())  # one of the system's would be left when this is killed
     bench, opened = None, None
     with suppress(EOFError, OSError):
-        pipe.send({"ready": True})
         while True:
             task: dict[str, Any] = pipe.recv()
             try:
@@ -268,6 +276,20 @@ def _end_with_parent() -> None:
 # Its handle. -------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, not even before `work`: the server ends them."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # its first start would undo what follows
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process:
     """One process; tell : gets its messages, and None when it has gone."""
 
@@ -275,19 +297,20 @@ class _Process:
 
     def __init__(self, tell: Callable[[_Process, dict[str, Any] | None], None]) -> None:
         self.pipe, child = self._context.Pipe()
-        self.is_ready = False
+        self.task_id = 0  # the last task that it was given
         self._process = self._context.Process(target=work, args=(child,), daemon=True)
-        self._process.start()
+        with _unheard():
+            self._process.start()
         child.close()
         threading.Thread(target=self._listen, args=(tell,), daemon=True).start()
 
     def _listen(self, tell: Callable[[_Process, dict[str, Any] | None], None]) -> None:
-        while True:
+        message: dict[str, Any] | None = {}
+        while message is not None:
             try:
                 message = self.pipe.recv()
             except (EOFError, OSError):
-                tell(self, None)
-                return
+                message = None
             tell(self, message)
 
     def kill(self) -> None:
@@ -297,55 +320,68 @@ class _Process:
 
 
 class Workers:
-    """A process that works, and a spare one.
+    """A process that works, and a spare one, which starts once the first has begun to answer.
 
-    tell : gets each message, and None if the process that worked has died.
+    One that has gone is replaced when there is something to do.
+
+    tell : gets each message of the process that works, and {"id": of its last task, "died": True}
+    when that has died.
     """
 
-    def __init__(self, tell: Callable[[dict[str, Any] | None], None]) -> None:
+    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
         self._tell, self._lock, self._is_over = tell, threading.Lock(), False
-        self._current, self._spare = _Process(self._told), _Process(self._told)
+        self._current: _Process | None = None
+        self._spare: _Process | None = None
+        with self._lock:
+            self._ready()
+
+    def _ready(self) -> _Process:
+        """Return the process that works; it starts if there is none."""
+        if self._current is None:
+            self._current, self._spare = self._spare or _Process(self._told), None
+        return self._current
 
     def _told(self, process: _Process, message: dict[str, Any] | None) -> None:
         with self._lock:
-            if self._is_over:
-                return
-            is_current = process is self._current
-            if message is not None and "ready" in message:
-                process.is_ready = True
-            elif message is None and is_current and process.is_ready:
-                self._replace()  # one that cannot even start is not started again
-            elif message is None and process is self._spare:
-                self._spare = None  # type: ignore[assignment]  # made again when it is needed
+            is_current = process is self._current and not self._is_over
+            if message is None:
+                message = {"id": process.task_id, "died": True}
+                self._current = None if is_current else self._current
+                self._spare = None if process is self._spare else self._spare
+            elif is_current and self._spare is None:
+                with suppress(OSError):  # there are too many processes
+                    self._spare = _Process(self._told)
         if is_current:
             self._tell(message)
 
-    def _replace(self) -> None:
-        self._current = self._spare or _Process(self._told)
-        self._spare = _Process(self._told)
-
     def do(self, task: dict[str, Any]) -> None:
-        """Give the process a task."""
-        with suppress(OSError):  # it has died, which is told
-            self._current.pipe.send(task)
+        """Give the process a task, or another one if it has died."""
+        with self._lock:
+            is_given = self._is_over or self._gave(task) or self._gave(task)
+        if not is_given:
+            self._tell({"id": task["id"], "died": True})
+
+    def _gave(self, task: dict[str, Any]) -> bool:
+        try:
+            process = self._ready()
+            process.task_id = task["id"]
+            process.pipe.send(task)
+        except OSError:  # it has died, or cannot be started
+            self._current = None
+            return False
+        return True
 
     def cancel(self) -> None:
         """Kill the process; the spare one takes its place."""
         with self._lock:
-            gone = self._current
-            self._replace()
-        gone.kill()
+            gone, self._current = self._current, None
+        if gone is not None:
+            gone.kill()
 
     def end(self) -> None:
         """Kill both."""
         with self._lock:
             self._is_over = True
-            every = [self._current, self._spare]
+            every = {self._current, self._spare} - {None}
         for process in every:
-            if process is not None:
-                process.kill()
-
-    @property
-    def pid(self) -> int | None:
-        """The process that works."""
-        return self._current._process.pid
+            process.kill()  # type: ignore[union-attr]

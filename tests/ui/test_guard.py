@@ -6,13 +6,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow
 import pytest
-from ui_session import LONGEST, session, until
+from ui_session import LONGEST, is_running, session, until
+
+import skprivacy.ui
+from skprivacy.ui.worker import Bench
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 
+STATIC = Path(skprivacy.ui.__file__).parent / "static"
 UPLOAD = {"Content-Type": "application/octet-stream", "X-Name": "rows.csv"}
 JSON = {"Content-Type": "application/json"}
 
@@ -36,8 +42,8 @@ def test_the_page_itself_is_let_in(served, ours):
     assert headers["cache-control"] == "no-store"
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
-    for name in ("page.js", "desk.js", "charts.js", "enter.js", "style.css", "icon.svg"):
-        assert served.ask(f"/static/{name}", headers=cookie)[0] == 200
+    for file in STATIC.glob("*.*"):
+        assert served.ask(f"/static/{file.name}", headers=cookie)[0] == 200
     assert served.post("/secret", {}, ours)[0] == 200
 
 
@@ -104,6 +110,16 @@ def test_a_file_that_grows_when_it_is_decompressed_is_refused(served, ours):
     assert (status, "200 MB" in text) == (400, True)
     status, _, text = served.ask("/upload", "POST", b"no gzip", headers)
     assert status == 400
+
+
+def test_a_table_of_repeats_is_counted_as_it_is_read(tmp_path):
+    parquet, path = pytest.importorskip("pyarrow.parquet"), tmp_path / "rows.parquet"
+    text = pyarrow.array(["x" * 10_000])
+    parquet.write_table(pyarrow.table({"text": text.take(pyarrow.array([0] * 21_000))}), path)
+    assert path.stat().st_size < 2**17
+    bench = Bench(str(path), path.name, is_limited=True)
+    with closing(bench._file), pytest.raises(ValueError, match="200 MB"):
+        bench.look()
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "/etc/passwd", "/no/such.csv", "~\0.csv"])
@@ -174,8 +190,7 @@ def test_what_a_killed_page_leaves_is_removed_by_the_next():
         assert not folder.exists()
         with session():
             assert folder_of(living).exists()
-    until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() and "spawn_main" in
-                          Path(f"/proc/{pid}/cmdline").read_text() for pid in workers))  # fmt: skip
+    until(lambda: not any(map(is_running, workers)))
 
 
 def test_the_browser_is_opened_without_showing_the_token(tmp_path):

@@ -8,7 +8,7 @@ import signal
 import sys
 
 import pytest
-from ui_session import LONGEST, session
+from ui_session import LONGEST, is_running, session, until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = [
@@ -25,10 +25,13 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 def _row(i):
     is_secret, scale = i * 7 % 10 > 4, ("low", "medium", "high")
     shown = scale[is_secret + (i % 5 == 0)], 20 + i % 37, "ab"[i // 600], "uv"[i % 3 == 0]
+    shown = *shown, "pq"[is_secret ^ (i % 3 == 0)]
     return ",".join(map(str, [["no", "yes"][is_secret], *shown]))
 
 
-ROWS = "\n".join(["secret,answer,age,published,outcome", *map(_row, range(1200))]) + "\n"
+ROWS = "\n".join(["secret,answer,age,published,outcome,hint", *map(_row, range(1200))]) + "\n"
+
+ROLES = {"secret": "protect", "age": "randomise", "hint": "publish as it is"}
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Debian's chromium")
 
@@ -253,28 +256,53 @@ def test_cancelling(page, tmp_path):
     page.wait_for_selector("#busy:not(.aside) #cancel:visible")
     page.click("#cancel")
     page.wait_for_selector("#busy", state="hidden")
-    assert "Cancelled" in page.inner_text("#problem")
+    assert page.inner_text("#problem") == "Stopped."
+    page.click("#go-on")
+    page.wait_for_selector("#busy:not(.aside) #cancel:visible")
     page.fill("#pooled", "3")
     page.press("#pooled", "Enter")
     designed(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_everybody_can_use_it(scheme, size, demo):
+def check_for_everybody(page, scheme, size):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    demo.emulate_media(color_scheme=scheme)
-    demo.set_viewport_size(size)
-    found = axe.run(demo).response["violations"]
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size(size)
+    found = axe.run(page).response["violations"]
+    page.emulate_media(color_scheme="light")
     serious = [each for each in found if each["impact"] in ("serious", "critical")]
     assert not serious, [
         (each["id"], [node["html"] for node in each["nodes"]]) for each in serious
     ]
-    assert demo.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    demo.emulate_media(color_scheme="light")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_everybody_can_use_it(scheme, size, demo):
+    check_for_everybody(demo, scheme, size)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_a_preview_and_errors(scheme, page, table):
+    page.set_viewport_size(DESK)
+    opened(page, table)
+    for name, what in ROLES.items():
+        role(page, name, what)
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "A limit of 10 points is not possible" in page.inner_text("#problem")
+    page.wait_for_selector("#near:has-text('the figures are those of 20 points')")
+    page.click("#open > summary")
+    page.fill("#path", "/no/such.csv")
+    page.click("#by-path button")
+    page.wait_for_selector("#error:not([hidden])")
+    check_for_everybody(page, scheme, PHONE)
 
 
 def test_every_control_can_be_reached_by_the_keyboard(demo):
+    demo.focus("#slider")
+    demo.keyboard.press("ArrowRight")  # these choices are not released yet
+    designed(demo, "15 points")
     focused = set()
     demo.evaluate("document.activeElement.blur()")
     for _ in range(60):
@@ -293,9 +321,10 @@ def test_a_server_that_ends_is_told_and_the_policy_is_kept(browser):
         page.click("text=More settings")
         designed(page)
         assert not said
-        for pid in found.children():
+        for pid in (killed := found.children()):
             os.kill(pid, signal.SIGKILL)
         page.wait_for_selector("#error:has-text('The process that computes has ended')")
+        until(lambda: not any(map(is_running, killed)))
         page.fill("#exact", "6")
         page.press("#exact", "Enter")
         designed(page, "6 points")
@@ -309,4 +338,20 @@ def test_another_tab_is_told_where_to_go(page, served):
     other.goto(f"{served.origin}/")
     other.wait_for_selector("#gone:not([hidden])")
     assert "Open the address that the command printed" in other.inner_text("#gone")
+    other.close()
+
+
+def test_two_tabs_of_a_session_show_the_same(demo, served):
+    other = demo.context.new_page()  # as a tab that was duplicated, with the secret of the first
+    other.goto(f"{served.origin}/")
+    secret = demo.evaluate("sessionStorage.getItem('secret')")
+    other.evaluate("(secret) => sessionStorage.setItem('secret', secret)", secret)
+    other.reload()
+    designed(other, "10 points")
+    other.focus("#slider")
+    other.keyboard.press("ArrowLeft")
+    for tab in (other, demo):
+        designed(tab, "7 points")
+        assert tab.inner_text("#points") == "7 points"
+    assert demo.inner_text("#sentence") == other.inner_text("#sentence")
     other.close()

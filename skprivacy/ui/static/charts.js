@@ -1,23 +1,6 @@
 // Pictures without a library: SVG, and tables that can be read aloud.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}%`;
-
-const made = (node, attributes, children) => {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") node.textContent = value;
-    else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.filter((child) => child !== null));
-  return node;
-};
-
-export const html = (name, attributes = {}, ...children) =>
-  made(document.createElement(name), attributes, children);
-
-const svg = (name, attributes = {}, ...children) =>
-  made(document.createElementNS(SVG, name), attributes, children);
+import { html, percent, svg } from "./dom.js";
 
 const widthOf = (place) => Math.max(280, Math.min(720, place.clientWidth || 600));
 

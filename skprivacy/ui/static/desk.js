@@ -1,5 +1,7 @@
 // What the page asks of the server, and what it hears.
 
+const ENDED = "The program has ended. Start skprivacy ui again, and open the new address.";
+
 const secret = sessionStorage.getItem("secret") ?? "";
 
 async function asked(path, options) {
@@ -12,10 +14,18 @@ async function asked(path, options) {
 }
 
 export const post = (path, data = {}) =>
-  asked(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(data) });
+  asked(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(data),
+  });
 
 export const upload = (file) =>
-  asked("/upload", { method: "POST", headers: { "Content-Type": "application/octet-stream", "X-Name": encodeURIComponent(file.name) }, body: file });
+  asked("/upload", {
+    method: "POST",
+    headers: { "Content-Type": "application/octet-stream", "X-Name": encodeURIComponent(file.name) },
+    body: file,
+  });
 
 // Saves a file of a release. The request needs our header, which a plain link cannot send.
 export async function save(folder, name) {
@@ -42,10 +52,10 @@ export async function listen(hear, lost) {
         const last = lines.findLast((line) => line);
         if (last) hear(JSON.parse(last));
       }
-      lost("The program has ended. Start skprivacy ui again, and open the new address.");
+      lost(ENDED);
     } catch (error) {
       const isRefused = !(error instanceof TypeError);
-      lost(isRefused ? `${error.message} This tab is not the one that was opened by it.` : "The program has ended. Start skprivacy ui again, and open the new address.");
+      lost(isRefused ? `This tab is not the one that the address opened. ${error.message}` : ENDED);
       if (isRefused) return;
     }
     await new Promise((resolve) => setTimeout(resolve, 1500));
