@@ -178,7 +178,7 @@ class Training:
     smoothing; n_rows : of the data; effective_rows : the effective sample size; raw : figures
     about X before it was cut and pooled, None if it was not; with_target : counts of (s, v, x),
     weighted, if there is a target V; target : the names of its columns; of_index : leakage of
-    levels of the index, as `leaking` of `Fitted`.
+    levels of the index, as `leaking` of `Fitted`; s_from : where S came from, see `FitInputs`.
     """
 
     alphabet: Alphabet
@@ -191,6 +191,7 @@ class Training:
     with_target: FloatArray | None = None
     target: tuple[str, ...] = ()
     of_index: Mapping[str, float] = field(default_factory=dict)
+    s_from: str = "X"
 
 
 @dataclass(frozen=True, eq=False)

@@ -431,7 +431,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`: rows with their S, in a frame of any kind.
+            As in `fit`: rows with their S, in a frame of any kind. S must come with them: if it
+            was passed to `fit` apart from X, as `sensitive_features` or as a column of X with the
+            same name. y is S only if it was in `fit`. Rows with values of S that `fit` did not see
+            are left out, with a warning; in a lazy frame they are an error.
 
         Returns
         -------
@@ -474,9 +477,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X, y, sensitive_features
-            As in `fit`: rows with their S, in a frame of any kind. For a transformer that was
-            loaded, the groups of S are those that occur in these rows. The bounds are about a
-            population without any other groups.
+            As in `evaluate`, but values of S that `fit` did not see are an error. For a
+            transformer that was loaded, the groups of S are those that occur in these rows. The
+            bounds are about a population without any other groups.
         sample_weight : None
             Weights are refused: rows do not show the largest weight in the population, and without
             it nothing can be proven. If you know it, keep each row with a probability of its

@@ -268,7 +268,7 @@ class Batches:
     def __init__(self, settings: Settings, first: FitInputs) -> None:
         self.roles, self.types, self.n_rows = first.roles, first.types, 0
         self._target_types = first.target_types
-        self._owner = settings.owner
+        self._owner, self._s_from = settings.owner, first.s_from
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
         self._tally, self._tallied = Tally(self._counted.names), self._counted
         self._cells: KnownCells | None = None
@@ -347,7 +347,8 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        inputs = FitInputs(self.roles, self.types, rows, target_types=self._target_types)
+        known = {"target_types": self._target_types, "s_from": self._s_from}
+        inputs = FitInputs(self.roles, self.types, rows, **known)
         return _with_sample(inputs, self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
+from ..fitted import Fitted
 from ..releasing.record_ids import folds_in
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, plain_column
 from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of, type_of_dtype
@@ -218,7 +219,8 @@ class FitInputs:
     roles : of all columns; types : of its `typed_positions`; rows : S, X and the target;
     passed_through : the columns that are released unchanged, in all rows or in a sample;
     s_passed : S in that sample; index : the levels of an index, in the same rows; written : other
-    columns that can be read from those passed through, see `judged`; target_types : of a target.
+    columns that can be read from those passed through, see `judged`; target_types : of a target;
+    s_from : where S came from: columns of "X", "sensitive_features" or "y".
     """
 
     roles: ColumnRoles
@@ -229,6 +231,7 @@ class FitInputs:
     index: NamedColumns = field(default_factory=dict)
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
     target_types: tuple[ColumnType, ...] = ()
+    s_from: str = "X"
 
     @property
     def kept(self) -> list[Any]:
@@ -271,13 +274,12 @@ def read_inputs(
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     check_length(y, table.n_rows, "y")
     weights = check_weights(sample_weight, table.n_rows)
-    s_columns, s_positions = sensitive_columns(
-        owner, table, y, settings.sensitive, sensitive_features
-    )
-    passed_s = y if sensitive_features is None else sensitive_features
+    s_columns, s_positions = sensitive_columns(settings, table, y, sensitive_features)
+    passed_s, s_from = sensitive_features, "sensitive_features"
+    if passed_s is None:
+        passed_s, s_from = y, "y" if settings.sensitive is None else "X"
     is_named = getattr(passed_s, "name", None) is not None or hasattr(passed_s, "columns")
-    from_table = sensitive_features is None and settings.sensitive is not None
-    s_names = tuple(s_columns) if is_named or from_table else ()
+    s_names = tuple(s_columns) if is_named or s_from == "X" else ()
     roles = roles_of(settings, table, s_positions, s_names)
     index: NamedColumns = {}
     if levels := table.index_levels():
@@ -299,7 +301,10 @@ def read_inputs(
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
     types = tuple(map(table.type_of, roles.typed_positions))
     of_target = (type_of_dtype(column.dtype, "") for column in (rows.target or {}).values())
-    return FitInputs(roles, types, rows, passed, index=index, target_types=tuple(of_target))
+    target_types = tuple(of_target)
+    return FitInputs(
+        roles, types, rows, passed, index=index, target_types=target_types, s_from=s_from
+    )
 
 
 def roles_of(
@@ -402,24 +407,26 @@ def _kish(codes: IntArray, weights: FloatArray, squares: FloatArray) -> float:
 
 
 def sensitive_columns(
-    owner: str,
+    settings: Settings,
     table: Table,
     y: ColumnsLike | None,
-    sensitive: Any,
     sensitive_features: ColumnsLike | None,
 ) -> tuple[NamedColumns, list[int]]:
     """Return the columns of S by name, and the positions that must not be released."""
+    owner, sensitive = settings.owner, settings.sensitive
     if sensitive_features is not None:
-        check_length(sensitive_features, table.n_rows, "sensitive_features")
-        columns = as_columns(sensitive_features, "sensitive_features")
+        columns = _passed_columns(sensitive_features, table)
         hidden = [] if sensitive is None else table.known_positions(owner, "sensitive", sensitive)
         return columns, sorted({*hidden, *_named_like(columns, table)})
     if sensitive is not None:
-        positions = table.positions(owner, "sensitive", sensitive)
-        if not positions:
-            requirement = "at least one column"
-            raise ValueError(message(owner, "sensitive", requirement, sensitive))
+        positions = _sensitive_positions(settings, table)
         return table.named(positions), positions
+    if isinstance(settings.epsilon, Mapping):
+        template = (
+            "The keys of {epsilon} are budgets, and do not say where the sensitive columns are: "
+            "name them in {sensitive=[...]} as well, or pass fit(X, sensitive_features=...)."
+        )
+        raise ValueError(Message.of(template))
     if y is None:
         template = (
             "{owner} requires y to be passed, but the target y is None: it does not know what to "
@@ -435,6 +442,57 @@ def sensitive_columns(
     warn(text, PrivacyLeakWarning)
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
+
+
+def _passed_columns(sensitive_features: ColumnsLike, table: Table) -> NamedColumns:
+    check_length(sensitive_features, table.n_rows, "sensitive_features")
+    return as_columns(sensitive_features, "sensitive_features")
+
+
+def _sensitive_positions(settings: Settings, table: Table) -> list[int]:
+    if positions := table.positions(settings.owner, "sensitive", settings.sensitive):
+        return positions
+    requirement = "at least one column"
+    raise ValueError(message(settings.owner, "sensitive", requirement, settings.sensitive))
+
+
+def sensitive_again(
+    fitted: Fitted,
+    settings: Settings,
+    table: Table,
+    y: ColumnsLike | None,
+    sensitive_features: ColumnsLike | None,
+) -> NamedColumns:
+    """Return the columns of S in other rows than those of `fit`, from where `fit` had them.
+
+    y is S only if `fit` took it for S: it may have few values that look like groups.
+    """
+    known, training = fitted.roles.s_names, fitted.training
+    source = "X" if training is None else training.s_from
+    names = known if training is None else training.names
+    if sensitive_features is not None:
+        columns = _passed_columns(sensitive_features, table)
+    elif source == "y" and y is not None:
+        columns = as_columns(y, "y")
+    elif source == "X" and settings.sensitive is not None:
+        columns = table.named(_sensitive_positions(settings, table))
+    else:
+        if not names or not {*names} <= {*known} & {*(table.names or ())}:
+            raise ValueError(_NO_S.format(owner=settings.owner))
+        columns = table.named([(table.names or []).index(name) for name in names])
+    if training is not None and len(columns) != len(names):
+        requirement = f"{len(names)} column{'s'[: len(names) != 1]}, as in fit"
+        raise ValueError(message(settings.owner, "sensitive_features", requirement, [*columns]))
+    return {name: columns[name] for name in names} if {*names} == {*columns} else columns
+
+
+_NO_S = (
+    "{owner} got S apart from X in fit, and these rows come without it: pass "
+    "sensitive_features=..., or fit with sensitive=... and keep that column in X. For a scorer in "
+    "a search, S comes with sensitive=..., or with metadata routing: "
+    "sklearn.set_config(enable_metadata_routing=True), set_fit_request(sensitive_features=True), "
+    "and search.fit(X, y, sensitive_features=...)."
+)
 
 
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:

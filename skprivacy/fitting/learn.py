@@ -113,7 +113,8 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
     n_rows = rows.n_rows, coded.n_effective
     target_names = tuple(map(str, rows.target or ()))
-    training = Training(*protected, *n_rows, raw, with_target, target_names, of_index)
+    of_data = raw, with_target, target_names, of_index, inputs.s_from
+    training = Training(*protected, *n_rows, *of_data)
     of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
     designed = inputs.types, coded.alphabet, mechanism, leaking
     shown = None

@@ -17,7 +17,14 @@ from ..fitting.parameters import Settings
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .appendix import WORDS, FileRecord, Handover, for_specialists, pictures, recipe
-from .attackers import Attacked, attack_section, made_up_section, no_attack, small_numbers
+from .attackers import (
+    Attacked,
+    attack_section,
+    groups_of,
+    made_up_section,
+    no_attack,
+    small_numbers,
+)
 from .columns import cells_section, columns_of, face_value, target_beside
 from .layout import Points, Section, as_fragment, as_page, as_text, facts
 from .leaks import against_budgets, conclusions, in_short, to_do, what_leaks
@@ -148,7 +155,7 @@ class PrivacyReport:
         df : frame, default=None
             Rows with their S, to be released again and attacked. None: no attack.
         sensitive_features : array-like, default=None
-            S of `df`, if `fit` got S this way.
+            S of `df`, if `fit` got S this way and `df` has no column of that name.
         confidence : float, default=0.95
             The confidence of the limits for the population and of the intervals of the audit. A
             transformer with a confidence has its own limits, which are shown instead.
@@ -196,11 +203,11 @@ class PrivacyReport:
         handover.check(name)
         check_real(name, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
         summary = fitted.summary_with_limits(confidence)
-        attacked = None
+        attacked, settings = None, settings_of(transformer)
         if df is not None:
+            groups = groups_of(fitted, settings, df, sensitive_features)
             released = transformer.transform(df)
-            attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        settings = settings_of(transformer)
+            attacked = Attacked(df, groups, released, attacker, cv, confidence)
         return cls(
             *sections_of(fitted, settings, summary, attacked, handover, list(notes), with_curve)
         )

@@ -8,7 +8,7 @@ from example_tables import N, make, quiet_fit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_selector
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, PrivacyReport
 from skprivacy.utilities import Target, mutual_information
 
 
@@ -51,6 +51,59 @@ class TestWhereSComesFrom:
         rest = frame.drop(columns="sex")
         fitted = make().fit(rest, sensitive_features=frame["sex"])
         assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
+
+    @pytest.mark.parametrize("name", ["sex", None])
+    def test_s_that_was_passed_is_passed_again(self, frame, name):
+        """y has other values than S, which would be one unknown group without any leakage."""
+        rest, other = frame.drop(columns="sex"), frame["children"]
+        fitted = make(sensitive=None).fit(rest, sensitive_features=frame["sex"].rename(name))
+        expected = fitted.evaluate(rest, sensitive_features=frame["sex"]).max_leakage
+        for call in (fitted.evaluate, fitted.certify):
+            with pytest.raises(ValueError, match="got S apart from X"):
+                call(rest, other)
+        with pytest.raises(ValueError, match="got S apart from X"):
+            PrivacyReport.from_estimator(fitted, rest)
+        if name is None:
+            with pytest.raises(ValueError, match="got S apart from X"):
+                fitted.evaluate(frame, other)
+        else:
+            assert fitted.evaluate(frame, other).max_leakage == expected > 0
+
+    def test_s_goes_first_again_where_it_was_passed(self, frame):
+        fitted = quiet_fit(make(sensitive="sex"), frame, sensitive_features=frame["city"])
+        by_city = fitted.evaluate(frame, sensitive_features=frame["city"]).max_leakage
+        assert fitted.evaluate(frame).max_leakage == by_city
+
+    def test_y_is_s_again_if_it_was(self, frame):
+        rest = frame.drop(columns="sex")
+        fitted = quiet_fit(make(sensitive=None), rest, frame["sex"].to_numpy())
+        assert fitted.evaluate(rest, frame["sex"]).max_leakage > 0  # without a warning
+
+    def test_columns_of_s_are_found_by_name(self, frame):
+        s = frame[["sex", "city"]]
+        fitted = quiet_fit(make(sensitive=None), frame, sensitive_features=s)
+        one, two = (
+            fitted.evaluate(frame, sensitive_features=each).max_leakage
+            for each in (s, s[["city", "sex"]])
+        )
+        assert one == two > 0
+        with pytest.raises(ValueError, match="must be 2 columns, as in fit"):
+            fitted.evaluate(frame, sensitive_features=frame["sex"])
+
+    def test_s_in_another_code(self, frame):
+        """Unknown values hide nothing: all are an error, and some are left out."""
+        fitted = make().fit(frame)
+        for call in (fitted.evaluate, fitted.certify):
+            with pytest.raises(ValueError, match="100% of these rows have values of S") as caught:
+                call(frame.assign(sex=frame["sex"].str.upper()))
+            assert "F" not in str(caught.value).split()
+        half = np.arange(len(frame)) % 4 == 0
+        some = frame.assign(sex=frame["sex"].where(~half, "x"))
+        with pytest.warns(PrivacyLeakWarning, match="25% of these rows have values of S"):
+            found = fitted.evaluate(some)
+        assert_array_equal(found.p_sx, fitted.evaluate(frame[~half]).p_sx)
+        with pytest.raises(ValueError, match="25% of these rows"):
+            PrivacyReport.from_estimator(fitted, some)
 
     @pytest.mark.parametrize("kind", ["list", "array", "frame", "polars"])
     def test_sensitive_features_of_every_kind(self, frame, kind):
