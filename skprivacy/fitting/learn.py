@@ -73,7 +73,14 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_unjudged,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, training_rows
+from .learned_cells import (
+    automatic_cells,
+    cells_of,
+    check_known,
+    check_no_ids,
+    learn_cells,
+    training_rows,
+)
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
@@ -213,6 +220,7 @@ def _code_x(
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
+            check_no_ids(alphabet, names, rows.n_rows)
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
     training = training_rows(settings, rows, cells)
     if training is rows:

@@ -35,7 +35,7 @@ from ..mechanism import Guarantee, Mechanism
 from ..releasing.output_names import UnreadableLabelsError
 from ..tables.frames import as_columns, coded
 from ..transformer import PrivacyFunnelTransformer
-from .frequencies import UnknownGroupsError, one_release
+from .frequencies import one_release
 
 TOGETHER = "released and remainder"
 
@@ -485,7 +485,7 @@ def _exact(
         found = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
     except NotFittedError:
         raise
-    except (UnreadableLabelsError, UnknownGroupsError) as error:
+    except UnreadableLabelsError as error:
         warn(Message("The exact figures of the audit are missing. ", message_of(error)))
         return unknown
     except ValueError:

@@ -7,7 +7,6 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from .._messages import Message
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray, Labels
 from .._validation import about, message
 from ..encoding import UNKNOWN
@@ -59,14 +58,6 @@ def one_release(
     return found
 
 
-class UnknownGroupsError(ValueError):
-    """A column has the name of S, and values that `fit` did not see."""
-
-    def __init__(self, name: Hashable) -> None:
-        template = "{sensitive} has values of {name!r} that fit did not see: code them as in fit."
-        super().__init__(Message.of(template, name=name))
-
-
 def _protected(
     fitted: Fitted, training: Training, sensitive: dict[Hashable, pd.Series]
 ) -> Leakage:
@@ -74,7 +65,6 @@ def _protected(
     mechanism, names = fitted.mechanism, list(training.names)
     is_other = any(name in (fitted.roles.names or ()) and name not in names for name in sensitive)
     is_only = len(mechanism.secrets) == 1 or are_made_up(names)
-    is_same = {*sensitive} <= {*names}
     is_renamed = len(sensitive) == len(names) and not {*sensitive} & {*names}
     if is_only and is_renamed and not is_other:
         sensitive = dict(zip(names, sensitive.values(), strict=True))
@@ -83,7 +73,7 @@ def _protected(
     columns = training.alphabet.columns
     for name, column in sensitive.items():
         if (columns[names.index(name)].encode(column, name) == UNKNOWN).any():
-            raise UnknownGroupsError(name) if is_same else ValueError("Another S.")
+            raise ValueError("Another S.")
     positions = {names.index(name) for name in sensitive}
     for key, groups in training.secrets.groups.items():
         if set(groups.positions) == positions:

@@ -524,19 +524,6 @@ class TestScorers:
         ):
             metrics.neg_leakage_scorer()(fitted, women)
 
-    def test_an_audit_with_s_in_another_code_has_no_exact_figures(self):
-        frame = people(400)
-        fitted = funnel(random_state=0).fit(frame)
-        with pytest.warns(UserWarning, match="exact figures.*'sex' that fit did not see"):
-            found = audit(
-                fitted.transform(frame),
-                frame["sex"].str.upper(),
-                mechanism=fitted,
-                attacker=BayesTable(),
-                cv=2,
-            )
-        assert found["bayes_accuracy"].isna().all()
-
     def test_without_a_transformer(self):
         frame = people(200)
         model = LogisticRegression().fit(frame[["noise"]], frame["label"])
