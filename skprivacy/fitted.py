@@ -372,10 +372,19 @@ class Fitted:
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
-            left_out=() if self.training is None or self.target else self.training.target,
+            left_out=self._left_out,
+            n_rows=None if self.training is None else self.training.effective_rows,
             leaking={str(name): leakage for name, leakage in self.leaking.items()}
             | dict({} if self.training is None else self.training.of_index),
         )
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        """The columns of a target that is not released, not even among those of X."""
+        if self.training is None or self.target is not None:
+            return ()
+        released = set(map(str, self.roles.names_or_positions(self.roles.order)))
+        return tuple(name for name in self.training.target if name not in released)
 
     def summary_with_limits(self, confidence: float) -> ReleaseSummary:
         """Return the summary, with limits for the population that hold all at once.

@@ -501,5 +501,5 @@ def release_rows(
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
-    notice_unknown([source.names[position] for position in x_positions], unknown)
+    notice_unknown([source.names[position] for position in x_positions], unknown, n_rows)
     return n_rows

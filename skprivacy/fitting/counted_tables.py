@@ -17,7 +17,14 @@ from ..cells.cells import N_BUCKETS
 from ..encoding.columns import Edges
 from ..tables.table import ColumnRoles, ColumnType
 from . import tally as tallies
-from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
+from .inputs import (
+    CountedColumns,
+    FitInputs,
+    LabelledRows,
+    check_y,
+    read_inputs,
+    roles_of_names,
+)
 from .learn import cells_learned_from
 from .learned_cells import (
     MOST_ROWS,
@@ -131,6 +138,8 @@ class CountedTable(ABC):
         named_only = [*apart, target] if isinstance(target, str) else apart
         roles = roles_of_names(settings, self.names, self.where, named_only)
         counted = _counted(settings, self, roles, target)
+        released = roles.names_or_positions(roles.order)
+        check_y(settings, counted.target or (), [n for n in counted.target or () if n in released])
         self.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
         self.check_index(counted.s, settings.owner)
         rows, x_columns = _rows(settings, self, counted)

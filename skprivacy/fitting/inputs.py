@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import Message, Named, Owner, warn
+from .._messages import InPython, Message, Named, Owner, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
@@ -286,6 +286,7 @@ def read_inputs(
         check_no_copy(levels, roles.s_names, s_columns, owner)
         index = dict(zip(labels_of(levels), levels, strict=True))
     settings.check_names(table.names or range(table.n_columns), tuple(s_columns))
+    _check_orders(settings, table.named(roles.x_positions))
     folds = None if settings.person is None else folds_in(roles, table, owner)
     rows = LabelledRows(
         s_columns,
@@ -299,12 +300,25 @@ def read_inputs(
     if weights is not None:  # rows of weight zero do not count
         counted = np.flatnonzero(weights)
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
+    if y is not None and s_from != "y":
+        vectors, released = as_columns(y, "y"), table.named(roles.order)
+        check_y(settings, vectors, [n for n in released if _holds(released, n, vectors)])
     types = tuple(map(table.type_of, roles.typed_positions))
     of_target = (type_of_dtype(column.dtype, "") for column in (rows.target or {}).values())
     target_types = tuple(of_target)
     return FitInputs(
         roles, types, rows, passed, index=index, target_types=target_types, s_from=s_from
     )
+
+
+def _check_orders(settings: Settings, columns: NamedColumns) -> None:
+    """Check that orders have all values of the columns of X, which may be shown, unlike S."""
+    for name, column in columns.items():
+        if (order := settings.order_of(name)) is not None and column.dtype.kind not in "iufb":
+            if lacking := [v for v in column.dropna().unique().tolist() if v not in order]:
+                text = f" of the column {name!r} lacks {', '.join(map(repr, lacking[:5]))}"
+                more = f" and {len(lacking) - 5} more values" if len(lacking) > 5 else ""
+                raise ValueError(about(settings.owner, "ordered", f"{text}{more}."))
 
 
 def roles_of(
@@ -493,6 +507,36 @@ _NO_S = (
     "sklearn.set_config(enable_metadata_routing=True), set_fit_request(sensitive_features=True), "
     "and search.fit(X, y, sensitive_features=...)."
 )
+
+
+def _holds(columns: NamedColumns, name: Hashable, vectors: NamedColumns) -> bool:
+    """Whether a column is one of some vectors, by its name or by its values."""
+    column = columns[name].reset_index(drop=True)
+    others = (vector.reset_index(drop=True) for vector in vectors.values())
+    return name in vectors or any(map(column.equals, others))
+
+
+def check_y(settings: Settings, y_names: Container[Hashable], found: Sequence[Hashable]) -> None:
+    """Warn if y is released among the columns of X; refuse to release it twice.
+
+    y_names : its columns; found : the released columns that are y.
+    """
+    y = InPython("y", "the target")
+    if settings.release_target and (twice := [name for name in found if name in y_names]):
+        template = (
+            "{release_target} releases {y} after the columns of {X}, and {name!r} is one of them: "
+            "leave it out of {columns}."
+        )
+        raise ValueError(Message.of(template, y=y, name=twice[0]))
+    if found:
+        text = Message.of(
+            "The column {name!r} is {y}, and is released: a model that predicts {y} from the "
+            "release finds it among its features, so its scores say little. Leave it out of "
+            "{columns}, or of the table.",
+            y=y,
+            name=found[0],
+        )
+        warn(text)
 
 
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:

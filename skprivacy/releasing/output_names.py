@@ -209,7 +209,7 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, all_names: list[str]) ->
     if not alphabet.can_be_read(symbol_of_output):
         kind = "cell" if alphabet.of_cells else "pool of rare combinations"
         problem = "Released labels cannot be read back into outputs: the columns of a {kind} are "
-        advice = "each drawn separately. Use {output='symbol'}."
+        advice = "drawn anew for each row. Use {output='symbol'}."
         raise UnreadableLabelsError(Message.of(problem + advice, kind=kind))
     names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, all_names), names)

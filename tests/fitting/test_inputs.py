@@ -1,5 +1,7 @@
 """Where S, X and the target come from, and what is refused."""
 
+import uuid
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,13 @@ from example_tables import N, make, quiet_fit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_selector
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, PrivacyReport
+from skprivacy import (
+    PrivacyFunnelTransformer,
+    PrivacyLeakWarning,
+    PrivacyReport,
+    TreeCells,
+    audit,
+)
 from skprivacy.utilities import Target, mutual_information
 
 
@@ -266,3 +274,100 @@ class TestBadInput:
         constant = frame.assign(education="same")
         assert (quiet_fit(make(), constant).transform(constant)["education"] == "same").all()
         assert make().fit(frame).transform(frame.iloc[:0]).shape == (0, 1)
+
+
+class TestYAmongTheColumns:
+    """A target that is released as a column of X makes scores for it trivially good."""
+
+    @pytest.mark.parametrize("options", [{"columns": None}, {"remainder": ["children"]}])
+    @pytest.mark.parametrize("named", [True, False])
+    def test_a_warning(self, frame, options, named):
+        y = frame["children"] if named else frame["children"].to_numpy()
+        with pytest.warns(UserWarning, match="'children' is y, and is released"):
+            make(alphabet="values", **options).fit(frame[["sex", "education", "children"]], y)
+        make().fit(frame, y)  # which leaves it out, without a warning
+
+    def test_a_summary_does_not_say_that_it_is_left_out(self, frame):
+        both = make(columns=["education", "children"], utility="target", alphabet="values")
+        with pytest.warns(UserWarning, match="is y, and is released"):
+            assert both.fit(frame, frame["children"]).summary_.left_out == ()
+        alone = make(utility="target").fit(frame, frame["children"])
+        assert alone.summary_.left_out == ("children",)
+
+    def test_it_is_not_released_twice(self, frame, monkeypatch):
+        """And nobody waits for a design to hear that."""
+        both = make(columns=["education", "children"], utility="target", release_target=True)
+        monkeypatch.setattr("skprivacy.fitting.learn._design", None)
+        with pytest.raises(ValueError, match="'children' is one of them: leave it out of columns"):
+            both.fit(frame, frame["children"])
+        with pytest.raises(ValueError, match="'children' is one of them"):
+            both.fit(pl.from_pandas(frame).lazy(), "children")
+
+
+class TestIdentifiers:
+    @pytest.mark.parametrize(
+        ("ids", "options"),
+        [
+            ([f"u{i}" for i in range(N)], {}),
+            (pd.Categorical([f"u{i}" for i in range(N)]), {}),
+            ([uuid.UUID(int=i) for i in range(N)], {}),
+            (np.arange(N), {"n_bins": None}),
+            (pd.date_range("2020-01-01", periods=N), {"n_bins": None}),
+        ],
+        ids=["text", "category", "uuid", "integers", "dates"],
+    )
+    @pytest.mark.parametrize("columns", [["id"], ["id", "education"]])
+    def test_they_are_refused_alone_and_beside_others(self, frame, ids, options, columns):
+        funnel = make(columns=columns, alphabet="values", **options)
+        with pytest.raises(ValueError, match="'id' has a different value in nearly every row"):
+            funnel.fit(frame.assign(id=ids))
+
+    def test_numbers_in_bins_and_batches(self, frame):
+        """A bin shows one value for many rows; batches are judged by all rows."""
+        rows = frame.assign(id=np.arange(N), key=[f"u{i}" for i in range(N)])
+        make(columns=["id"]).fit(rows)
+        batches = make(columns=["key"]).partial_fit(rows[: N // 2]).partial_fit(rows[N // 2 :])
+        with pytest.raises(ValueError, match="'key' has a different value"):
+            batches.transform(rows)
+
+
+def test_rows_sorted_by_s(frame):
+    """Their order is released, with any index."""
+    plain = frame.reset_index(drop=True)
+    for key in (plain["sex"], plain["sex"].where(plain.index % 20 > 0)):
+        rows = plain.loc[key.sort_values(kind="stable").index].reset_index(drop=True)
+        for table in (rows, pl.from_pandas(rows)):
+            with pytest.warns(PrivacyLeakWarning, match="sorted by S, or nearly"):
+                make().fit(table)
+    quiet = make(np.inf)
+    quiet.fit(rows)
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: make(sensitive=None).fit(f, sensitive_features="sex"),
+    lambda f: make().fit(f, sample_weight="children"),
+    lambda f: audit(f["education"], "sex"),
+])  # fmt: skip
+def test_a_name_is_no_column(frame, call):
+    with pytest.raises(TypeError, match="must be the column itself, not its name"):
+        call(frame)
+
+
+def test_parameters_that_need_another(frame):
+    with pytest.raises(ValueError, match="keys of epsilon are budgets"):
+        make({"sex": 0.1}, sensitive=None).fit(frame)
+    with pytest.raises(ValueError, match="'alphabet' parameter.*an instance"):
+        make().set_params(alphabet__max_cells=8)
+    assert make(alphabet=TreeCells()).set_params(alphabet__max_cells=8).alphabet.max_cells == 8
+    with pytest.raises(TypeError, match="fit_transform takes no record_ids"):
+        make().fit_transform(frame, record_ids=range(N), secret_key=b"k" * 16)
+
+
+def test_a_summary_of_symbols_speaks_of_no_values(frame):
+    fitted = make(columns=["education", "city", "children"], alphabet="cells").fit(frame)
+    assert fitted.summary_.n_samples == N
+    for output in ("symbol", "posterior"):
+        said = str(fitted.set_params(output=output).summary_)
+        assert "made up" not in said
+        assert "face value" not in said
+    assert "made up" in str(fitted.set_params(output="label").summary_)
