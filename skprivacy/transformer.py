@@ -414,8 +414,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         """
         if keyed := {"record_ids", "secret_key"} & {*fit_params}:
             raise TypeError(
-                f"fit_transform takes no {min(keyed)}: a key is for a mechanism that is kept. Call "
-                f"fit, to_json, and then transform(X, record_ids=..., secret_key=...)."
+                f"fit_transform takes no {min(keyed)}: a key is for a mechanism that is kept. "
+                f"Call fit, to_json, and then transform(X, record_ids=..., secret_key=...)."
             )
         return super().fit_transform(X, y, **fit_params)
 

@@ -356,8 +356,8 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        known = {"target_types": self._target_types, "s_from": self._s_from}
-        inputs = FitInputs(self.roles, self.types, rows, **known)
+        columns = self.roles, self.types, rows
+        inputs = FitInputs(*columns, target_types=self._target_types, s_from=self._s_from)
         return _with_sample(inputs, self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:

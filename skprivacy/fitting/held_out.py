@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._messages import SENSITIVE, Message, warn
-from .._typing import ColumnsLike, CountArray, FloatArray, IntArray, Labels, NamedColumns
+from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
 from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
-from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
-from ..measures import Measure, get_measure
 from ..exceptions import PrivacyLeakWarning
+from ..fitted import Fitted, Training, columns_of_secrets
+from ..measures import Measure, get_measure
 from ..mechanism import Channel, Evaluation, Leakage, name_of_secret
 from ..population.certificate import (
     Candidate,

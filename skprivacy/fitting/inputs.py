@@ -313,12 +313,14 @@ def read_inputs(
 
 def _check_orders(settings: Settings, columns: NamedColumns) -> None:
     """Check that orders have all values of the columns of X, which may be shown, unlike S."""
-    for name, column in columns.items():
-        if (order := settings.order_of(name)) is not None and column.dtype.kind not in "iufb":
-            if lacking := [v for v in column.dropna().unique().tolist() if v not in order]:
-                text = f" of the column {name!r} lacks {', '.join(map(repr, lacking[:5]))}"
-                more = f" and {len(lacking) - 5} more values" if len(lacking) > 5 else ""
-                raise ValueError(about(settings.owner, "ordered", f"{text}{more}."))
+    given = {name: values for name, values in (settings.ordered or {}).items() if name in columns}
+    for name, order in given.items():
+        values = columns[name].dropna().unique().tolist()
+        are_texts = not pd.api.types.is_numeric_dtype(columns[name].dtype)  # others have an order
+        if are_texts and (lacking := [value for value in values if value not in order]):
+            text = f" of the column {name!r} lacks {', '.join(map(repr, lacking[:5]))}"
+            more = f" and {len(lacking) - 5} more values" if len(lacking) > 5 else ""
+            raise ValueError(about(settings.owner, "ordered", f"{text}{more}."))
 
 
 def roles_of(

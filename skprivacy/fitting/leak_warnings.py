@@ -114,8 +114,9 @@ _TOGETHER = Message.of(
 )
 
 _FEW_ROWS = Message.of(
-    "{epsilon} holds for these rows only, and they are few for this budget and so many released "
-    "values: in the population they were drawn from, much more may leak. {setting} keeps the budget there too.{where}",
+    "{epsilon} holds for these rows only, and they are few for this budget and so many "
+    "released values: in the population they were drawn from, much more may leak. {setting} keeps "
+    "the budget there too.{where}",
     setting=Setting("confidence", USUAL_CONFIDENCE),
     where=InPython(" metrics.population_leakage estimates how much may leak."),
 )
@@ -359,7 +360,7 @@ def is_nearly_sorted(codes: IntArray) -> bool:
         return False
     n_changes = np.count_nonzero(codes[1:] != codes[:-1])
     is_sorted = n_changes < np.count_nonzero(shares)
-    return is_sorted or n_changes < expected / 2 - 3 * np.sqrt(expected)
+    return bool(is_sorted or n_changes < expected / 2 - 3 * np.sqrt(expected))
 
 
 def warn_of_order() -> None:

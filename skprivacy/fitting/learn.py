@@ -122,8 +122,9 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
     n_rows = rows.n_rows, coded.n_effective
     target_names = tuple(map(str, rows.target or ()))
-    of_data = raw, with_target, target_names, of_index, inputs.s_from
-    training = Training(*protected, *n_rows, *of_data)
+    training = Training(
+        *protected, *n_rows, raw, with_target, target_names, of_index, inputs.s_from
+    )
     of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
     designed = inputs.types, coded.alphabet, mechanism, leaking
     shown = None
@@ -446,9 +447,7 @@ def check_order(
     return found
 
 
-def _check_index(
-    settings: Settings, inputs: FitInputs, of_s: CodedSensitive
-) -> dict[str, float]:
+def _check_index(settings: Settings, inputs: FitInputs, of_s: CodedSensitive) -> dict[str, float]:
     found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
     warn_of_index(found)
     return {f"{name} (the index)": leakage for name, leakage in found.by_column().items()}

@@ -58,7 +58,8 @@ def groups_of(
     fitted: Fitted, settings: Settings, df: TableLike, sensitive_features: ColumnsLike | None
 ) -> dict[Any, IntArray]:
     """Return the group of each secret in each row."""
-    assert (training := fitted.training) is not None
+    training = fitted.training
+    assert training is not None  # checked by from_estimator
     table = as_table(df, _OWNER)
     s_columns = sensitive_again(fitted, settings, table, None, sensitive_features)
     return {name: known_codes(training, name, s_columns) for name in training.secrets.groups}

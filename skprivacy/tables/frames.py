@@ -408,9 +408,9 @@ def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
     n_single = np.count_nonzero(np.bincount(y_codes) == 1)
     if len(y_codes) >= _FEWEST_ROWS and n_single > _MOST_SINGLE * len(y_codes):
         warn(
-            f"{owner} got a y of which nearly every row is unique, as made-up rows are: each seems "
-            f"to give S away, so the figure is about the number of rows, not about what leaks. "
-            f"Take the figures of the mechanism, or a few columns."
+            f"{owner} got a y of which nearly every row is unique, as made-up rows are: each "
+            f"seems to give S away, so the figure is about the number of rows, not about what "
+            f"leaks. Take the figures of the mechanism, or a few columns."
         )
     if not len(s_codes):
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
