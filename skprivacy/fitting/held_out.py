@@ -190,14 +190,16 @@ def _rows_of_table(
     fitted: Fitted, settings: Settings, table: CountedTable, target: Any
 ) -> HeldOut:
     owner, header = settings.owner, as_table(pd.DataFrame(columns=table.names), settings.owner)
-    check_sensitive(settings, table.where)
-    s_positions = header.positions(owner, "sensitive", settings.sensitive)
+    if fitted.training is None or fitted.training.s_from == "X":
+        check_sensitive(settings, table.where)
+    s = tuple(sensitive_again(fitted, settings, header, None, None))
+    s_positions = header.positions(owner, "sensitive", s)
     read = _read_positions(fitted, header, owner)
     if both := [header.label(p) for p in s_positions if p in read]:
         template = "The column {name!r} is released: it cannot be in {sensitive}."
         raise ValueError(Message.of(template, name=both[0]))
     v_positions = () if target is None else header.positions(*table.target[::-1], target)
-    s, v, x = (tuple(map(header.label, part)) for part in (s_positions, v_positions, read))
+    v, x = (tuple(map(header.label, part)) for part in (v_positions, read))
     symbols, counted = Symbols.of(fitted, x), CountedColumns(s, (NUMBER,), v or None)
     try:
         rows = rows_by_number(table, counted, symbols, {}).labelled(counted)

@@ -81,6 +81,8 @@ class TestWhereSComesFrom:
         fitted = quiet_fit(make(sensitive="sex"), frame, sensitive_features=frame["city"])
         by_city = fitted.evaluate(frame, sensitive_features=frame["city"]).max_leakage
         assert fitted.evaluate(frame).max_leakage == by_city
+        lazy = pl.from_pandas(frame.astype({"city": str})).lazy()
+        assert fitted.evaluate(lazy).max_leakage == pytest.approx(by_city)
 
     def test_y_is_s_again_if_it_was(self, frame):
         rest = frame.drop(columns="sex")
