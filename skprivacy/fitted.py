@@ -177,8 +177,9 @@ class Training:
     alphabet : of S; names : of its columns; counts : of pairs (s, x), weighted and before
     smoothing; n_rows : of the data; effective_rows : the effective sample size; raw : figures
     about X before it was cut and pooled, None if it was not; with_target : counts of (s, v, x),
-    weighted, if there is a target V; target : the names of its columns; of_index : leakage of
-    levels of the index, as `leaking` of `Fitted`; s_from : where S came from, see `FitInputs`.
+    weighted, if there is a target V; target : the names of its columns that are not released as
+    columns of X; of_index : leakage of levels of the index, as `leaking` of `Fitted`; s_from :
+    where S came from, see `FitInputs`.
     """
 
     alphabet: Alphabet
@@ -372,19 +373,11 @@ class Fitted:
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
-            left_out=self._left_out,
+            left_out=() if self.training is None or self.target else self.training.target,
             n_rows=None if self.training is None else self.training.effective_rows,
             leaking={str(name): leakage for name, leakage in self.leaking.items()}
             | dict({} if self.training is None else self.training.of_index),
         )
-
-    @property
-    def _left_out(self) -> tuple[str, ...]:
-        """The columns of a target that is not released, not even among those of X."""
-        if self.training is None or self.target is not None:
-            return ()
-        released = set(map(str, self.roles.names_or_positions(self.roles.order)))
-        return tuple(name for name in self.training.target if name not in released)
 
     def summary_with_limits(self, confidence: float) -> ReleaseSummary:
         """Return the summary, with limits for the population that hold all at once.

@@ -139,7 +139,8 @@ class CountedTable(ABC):
         roles = roles_of_names(settings, self.names, self.where, named_only)
         counted = _counted(settings, self, roles, target)
         released = roles.names_or_positions(roles.order)
-        check_y(settings, counted.target or (), [n for n in counted.target or () if n in released])
+        both = [name for name in counted.target or () if name in released]
+        check_y(settings, both, both)
         self.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
         self.check_index(counted.s, settings.owner)
         rows, x_columns = _rows(settings, self, counted)

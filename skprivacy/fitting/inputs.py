@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations, compress
@@ -302,7 +302,8 @@ def read_inputs(
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
     if y is not None and s_from != "y":
         vectors, released = as_columns(y, "y"), table.named(roles.order)
-        check_y(settings, vectors, [n for n in released if _holds(released, n, vectors)])
+        found = [n for n, column in released.items() if _is_one_of(column, vectors.values())]
+        check_y(settings, found, [name for name in vectors if name in released])
     types = tuple(map(table.type_of, roles.typed_positions))
     of_target = (type_of_dtype(column.dtype, "") for column in (rows.target or {}).values())
     target_types = tuple(of_target)
@@ -511,25 +512,34 @@ _NO_S = (
 )
 
 
-def _holds(columns: NamedColumns, name: Hashable, vectors: NamedColumns) -> bool:
-    """Whether a column is one of some vectors, by its name or by its values."""
-    column = columns[name].reset_index(drop=True)
-    others = (vector.reset_index(drop=True) for vector in vectors.values())
-    return name in vectors or any(map(column.equals, others))
+def _is_one_of(column: pd.Series, vectors: Iterable[pd.Series]) -> bool:
+    """Whether a column has the values of a vector; names may be kept by what is made of it."""
+    plain = column.reset_index(drop=True)
+    return any(plain.equals(vector.reset_index(drop=True)) for vector in vectors)
 
 
-def check_y(settings: Settings, y_names: Container[Hashable], found: Sequence[Hashable]) -> None:
-    """Warn if y is released among the columns of X; refuse to release it twice.
+def names_left_out(inputs: FitInputs) -> tuple[str, ...]:
+    """Return the names of the target, without columns that are released as those of X."""
+    rows, target = inputs.rows, inputs.rows.target or {}
+    if rows.multiplicities is not None:  # rows were counted, and have no order
+        released = inputs.roles.names_or_positions(inputs.roles.order)
+        return tuple(str(name) for name in target if name not in released)
+    columns = [*rows.x_columns.values(), *rows.beside.values(), *inputs.passed_through.values()]
+    return tuple(str(name) for name, c in target.items() if not _is_one_of(c, columns))
 
-    y_names : its columns; found : the released columns that are y.
+
+def check_y(settings: Settings, found: Sequence[Hashable], named: Sequence[Hashable]) -> None:
+    """Warn if y is released among the columns of X; refuse to release two of the same name.
+
+    found : the released columns that are y; named : those with a name of y.
     """
     y = InPython("y", "the target")
-    if settings.release_target and (twice := [name for name in found if name in y_names]):
+    if settings.release_target and named:
         template = (
             "{release_target} releases {y} after the columns of {X}, and {name!r} is one of them: "
             "leave it out of {columns}."
         )
-        raise ValueError(Message.of(template, y=y, name=twice[0]))
+        raise ValueError(Message.of(template, y=y, name=named[0]))
     if found:
         text = Message.of(
             "The column {name!r} is {y}, and is released: a model that predicts {y} from the "

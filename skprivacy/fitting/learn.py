@@ -62,7 +62,7 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, has_few_values
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, names_left_out
 from .leak_warnings import (
     Budget,
     Judgement,
@@ -121,9 +121,8 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     with_target = None if coded.target is None else _with_target(coded, rows.weights)
     protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
     n_rows = rows.n_rows, coded.n_effective
-    target_names = tuple(map(str, rows.target or ()))
     training = Training(
-        *protected, *n_rows, raw, with_target, target_names, of_index, inputs.s_from
+        *protected, *n_rows, raw, with_target, names_left_out(inputs), of_index, inputs.s_from
     )
     of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
     designed = inputs.types, coded.alphabet, mechanism, leaking

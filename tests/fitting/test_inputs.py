@@ -293,8 +293,10 @@ class TestYAmongTheColumns:
         both = make(columns=["education", "children"], utility="target", alphabet="values")
         with pytest.warns(UserWarning, match="is y, and is released"):
             assert both.fit(frame, frame["children"]).summary_.left_out == ()
-        alone = make(utility="target").fit(frame, frame["children"])
-        assert alone.summary_.left_out == ("children",)
+        many = frame["children"] > 1  # which keeps the name, but is another column
+        for columns, y in ((["education"], frame["children"]), (["children"], many)):
+            alone = make(columns=columns, utility="target").fit(frame, y)
+            assert alone.summary_.left_out == ("children",)
 
     def test_it_is_not_released_twice(self, frame, monkeypatch):
         """And nobody waits for a design to hear that."""
