@@ -12,6 +12,7 @@ from sklearn import get_config
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._messages import Message
 from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
 from .encoding import DEFAULT_BINS
@@ -412,11 +413,12 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         >>> PrivacyFunnelTransformer(0.05, sensitive="s").fit_transform(frame).shape
         (200, 1)
         """
-        if keyed := {"record_ids", "secret_key"} & {*fit_params}:
-            raise TypeError(
-                f"fit_transform takes no {min(keyed)}: a key is for a mechanism that is kept. "
-                f"Call fit, to_json, and then transform(X, record_ids=..., secret_key=...)."
+        if {"record_ids", "secret_key"} & {*fit_params}:
+            template = (
+                "fit_transform takes no {record_ids} and {secret_key}: a key is for a mechanism "
+                "that is kept. Call fit, to_json, and then transform with them."
             )
+            raise TypeError(Message.of(template))
         return super().fit_transform(X, y, **fit_params)
 
     def symbols(self, X: TableLike) -> pd.DataFrame:

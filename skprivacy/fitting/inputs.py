@@ -495,7 +495,7 @@ def sensitive_again(
         columns = table.named(_sensitive_positions(settings, table))
     else:
         if not names or not {*names} <= {*known} & {*(table.names or ())}:
-            raise ValueError(_NO_S.format(owner=settings.owner))
+            raise _no_s(settings.owner)
         columns = table.named([(table.names or []).index(name) for name in names])
     if training is not None and len(columns) != len(names):
         requirement = f"{len(names)} column{'s'[: len(names) != 1]}, as in fit"
@@ -503,13 +503,14 @@ def sensitive_again(
     return {name: columns[name] for name in names} if {*names} == {*columns} else columns
 
 
-_NO_S = (
-    "{owner} got S apart from X in fit, and these rows come without it: pass "
-    "sensitive_features=..., or fit with sensitive=... and keep that column in X. For a scorer in "
-    "a search, S comes with sensitive=..., or with metadata routing: "
-    "sklearn.set_config(enable_metadata_routing=True), set_fit_request(sensitive_features=True), "
-    "and search.fit(X, y, sensitive_features=...)."
-)
+def _no_s(owner: str) -> ValueError:
+    template = (
+        "{owner} got S apart from X in fit, and these rows come without it: pass sensitive_features, "
+        "or fit with {sensitive=...} and keep that column in X. A scorer in a search gets S from such "
+        "a column, or by metadata routing: sklearn.set_config(enable_metadata_routing=True), "
+        "set_fit_request(sensitive_features=True), and search.fit with sensitive_features."
+    )
+    return ValueError(Message.of(template, owner=Owner(owner)))
 
 
 def _is_one_of(column: pd.Series, vectors: Iterable[pd.Series]) -> bool:

@@ -34,7 +34,7 @@ from ..codes import UNKNOWN, count, mixed
 from ..design import Designer
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine, learn_positions
-from ..encoding.columns import FEWEST_ROWS, BinsLike, ColumnAlphabet, Edges, as_edges
+from ..encoding.columns import FEWEST_ROWS, POOLED, BinsLike, ColumnAlphabet, Edges, as_edges
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..joint import count_pairs
@@ -297,16 +297,18 @@ def _are_ids(values: Sequence[Any], n_values: int, name: Hashable, n_rows: int) 
 
 
 def check_no_ids(alphabet: ValueAlphabet, names: Sequence[Any], n_rows: int) -> None:
-    """Refuse columns that would show values of single rows; those in bins do not."""
+    """Refuse columns that would show values of single rows; bins and pools of all do not."""
 
     def is_id(name: Hashable, column: ColumnAlphabet) -> bool:
+        if column.is_cut or set(column.symbol_labels) <= {POOLED, None}:
+            return False
         occur = zip(column.values, column.weights, strict=True)
         values = [value for value, weight in occur if weight and value is not None]
         are_times = column.family == "times" and _FEWEST_ROWS_WITH_IDS <= n_rows == len(values)
         return are_times or _are_ids(values, len(values), name, n_rows)
 
     pairs = zip(names, alphabet.columns, strict=True)
-    if found := [name for name, c in pairs if not c.is_cut and is_id(name, c)]:
+    if found := [name for name, column in pairs if is_id(name, column)]:
         raise _id_error(found)
 
 

@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from .._messages import Message
 from .._typing import ColumnsLike, FloatArray, Scope, TableLike
 from .._validation import about, check_choice, check_real, message
 from ..engines.lazy_frames import any_table
@@ -151,12 +152,14 @@ class _BestWithin:
                 "The leakage of no candidate could be measured: the warnings of the search say "
                 "why, and error_score='raise' shows the first error."
             )
-        raise ValueError(
-            f"No candidate with a score leaks at most {self.at_most} on the held-out rows: the "
-            f"smallest mean leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or raise "
-            f"at_most. If the smallest epsilons all have about this leakage, it is the chance of "
-            f"few rows: use neg_leakage_scorer(scope='average'), fewer folds, or more rows."
+        template = (
+            "No candidate with a score leaks at most {at_most} on the held-out rows: the smallest "
+            "mean leakage is {smallest:.4g}. Add a smaller epsilon, or raise at_most. If the "
+            "smallest epsilons all have about this leakage, it is the chance of few rows: use "
+            "neg_leakage_scorer with {scope='average'}, fewer folds, or more rows."
         )
+        values = {"at_most": self.at_most, "smallest": np.nanmin(leaked)}
+        raise ValueError(Message.of(template, **values))
 
     def _means(self, results: Mapping[str, Any], parameter: str) -> FloatArray:
         """Return the mean scores of the candidates by one of the two scorers."""

@@ -17,6 +17,7 @@ from skprivacy import (
     TreeCells,
     audit,
 )
+from skprivacy.progress import watched
 from skprivacy.utilities import Target, mutual_information
 
 
@@ -298,12 +299,16 @@ class TestYAmongTheColumns:
             alone = make(columns=columns, utility="target").fit(frame, y)
             assert alone.summary_.left_out == ("children",)
 
-    def test_it_is_not_released_twice(self, frame, monkeypatch):
+    def test_it_is_not_released_twice(self, frame):
         """And nobody waits for a design to hear that."""
         both = make(columns=["education", "children"], utility="target", release_target=True)
-        monkeypatch.setattr("skprivacy.fitting.learn._design", None)
-        with pytest.raises(ValueError, match="'children' is one of them: leave it out of columns"):
+        said = []
+        with (
+            watched(said.append),
+            pytest.raises(ValueError, match="'children' is one of them: leave it out of columns"),
+        ):
             both.fit(frame, frame["children"])
+        assert "designing a mechanism" not in said
         with pytest.raises(ValueError, match="'children' is one of them"):
             both.fit(pl.from_pandas(frame).lazy(), "children")
 
@@ -325,6 +330,13 @@ class TestIdentifiers:
         funnel = make(columns=columns, alphabet="values", **options)
         with pytest.raises(ValueError, match="'id' has a different value in nearly every row"):
             funnel.fit(frame.assign(id=ids))
+
+    def test_pools(self, frame):
+        """What is pooled is not shown: a pool for all values allows them."""
+        rows = frame.assign(id=[f"u{i}" for i in range(N)])
+        assert make(columns=["id"], min_frequency=5).fit_transform(rows)["id"].isna().all()
+        with pytest.raises(ValueError, match="'id' has a different value"):
+            make(columns=["id"], max_categories=50).fit(rows)
 
     def test_numbers_in_bins_and_batches(self, frame):
         """A bin shows one value for many rows; batches are judged by all rows."""
