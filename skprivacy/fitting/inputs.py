@@ -505,9 +505,10 @@ def sensitive_again(
 
 def _no_s(owner: str) -> ValueError:
     template = (
-        "{owner} got S apart from X in fit, and these rows come without it: pass sensitive_features, "
-        "or fit with {sensitive=...} and keep that column in X. A scorer in a search gets S from such "
-        "a column, or by metadata routing: sklearn.set_config(enable_metadata_routing=True), "
+        "{owner} got S apart from X in fit, and these rows come without it: pass "
+        "sensitive_features, or fit with {sensitive=...} and keep that column in X. A scorer in a "
+        "search gets S from such a column, or by metadata routing: "
+        "sklearn.set_config(enable_metadata_routing=True), "
         "set_fit_request(sensitive_features=True), and search.fit with sensitive_features."
     )
     return ValueError(Message.of(template, owner=Owner(owner)))
