@@ -178,11 +178,10 @@ def _of_known_groups(training: Training, rows: LabelledRows) -> LabelledRows:
     if are_known.all() or not are_known.any():  # which is an error later
         return rows
     template = (
-        "{share} of these rows have values of {S} that fit did not see: are they coded as in fit? "
+        "Some of these rows have values of {S} that fit did not see: are they coded as in fit? "
         "The figures are about the other rows."
     )
-    share = f"{100 * np.average(~are_known, weights=rows.weights):.3g}%"
-    warn(Message.of(template, share=share), PrivacyLeakWarning)
+    warn(Message.of(template), PrivacyLeakWarning)
     return rows.at(np.flatnonzero(are_known))
 
 

@@ -65,7 +65,7 @@ def notice_unknown(
             "{handle_unknown='error'} refuses them."
         )
         name = _joint(labels) if label is None else repr(label)
-        values = {"outputs": _OUTPUTS, "name": name, "share": f"{100 * share:.3g}%"}
+        values = {"outputs": _OUTPUTS, "name": name, "share": f"{share:.0%}"}
         warn(Message.of(template, **values))
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
