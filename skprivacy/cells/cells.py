@@ -507,16 +507,15 @@ def cell_alphabet(
     cells: IntArray,
     weights: FloatArray | None,
     partition: Partition,
-    multiplicities: FloatArray | None = None,
+    people: FloatArray,
     together: bool = True,
     target: tuple[tuple[ColumnAlphabet, ...], list[IntArray]] = ((), []),
 ) -> CellAlphabet:
     """Return the alphabet of rows whose cells are known.
 
-    positions : for each column, the position of each row's value in it; multiplicities : the
-    number of rows of the data that each row stands for, None for one; together : whether columns
-    of made-up rows are drawn together; target : the columns of a target that is drawn with them,
-    and the positions of its values.
+    positions : for each column, the position of each row's value in it; people : how many each row
+    stands for, at least; together : whether columns of made-up rows are drawn together; target :
+    the columns of a target that is drawn with them, and the positions of its values.
     """
     counted = tuple(
         _counted(len(column.alphabet.values), of_rows, cells, partition.n_cells, weights)
@@ -525,8 +524,7 @@ def cell_alphabet(
     of_columns = tuple(c.alphabet for c in columns)
     alphabet = CellAlphabet(of_columns, partition, counted)
     if together:
-        people = np.ones(len(cells)) if multiplicities is None else multiplicities
-        each = people if weights is None else weights
+        each = np.ones(len(cells)) if weights is None else weights
         groups = cells.astype(np.intp), partition.n_cells
         every = (*of_columns, *target[0]), [*positions, *target[1]]
         task = RowTask(*every, *groups, each, people, n_last=len(target[0]))

@@ -9,13 +9,14 @@ new, is scored by models that have not seen a row like it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import check_memory
@@ -47,10 +48,6 @@ _STRENGTHS = (0.1, 1.0)
 # Forecasts below this count as this much in a log loss. Losses and worths are compared to so many
 # digits: which one is best must not depend on rounding.
 _SMALLEST_FORECAST, _LOSS_DIGITS, _WORTH_DIGITS = 0.5 / PARTS, 6, 9
-
-
-# Returns a model of rows, given them, their classes and their weights.
-_Fit: TypeAlias = "Callable[[ScoredRows, IntArray, FloatArray], Any]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +107,6 @@ class ScoredRows:
     """Rows as models take them; folds : of each row, which chooses the models."""
 
     columns: tuple[CodedColumn, ...]
-    frame: pd.DataFrame
     codes: IntArray
     folds: IntArray
 
@@ -119,12 +115,24 @@ class ScoredRows:
         cls, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None
     ) -> ScoredRows:
         fold = folds_of_rows(columns, codes) if folds is None else folds
-        return cls(coded_columns(columns), model_frame(columns, codes), codes, fold)
+        return cls(coded_columns(columns), codes, fold)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Numbers, and categories named by their codes, which not every model needs."""
+        parts: dict[str, Any] = {}
+        for position, (n_codes, places) in enumerate(self.columns):
+            of_column = self.codes[:, position]
+            if places is not None:
+                parts[f"x{position}"] = np.append(places, np.nan)[of_column]
+            else:
+                every = pd.RangeIndex(n_codes)
+                parts[f"x{position}"] = pd.Categorical.from_codes(of_column, categories=every)
+        return pd.DataFrame(parts)
 
     def at(self, positions: IntArray) -> ScoredRows:
         """Return some of the rows."""
-        frame, codes, folds = self.frame.iloc[positions], self.codes[positions], self.folds
-        return ScoredRows(self.columns, frame, codes, folds[positions])
+        return ScoredRows(self.columns, self.codes[positions], self.folds[positions])
 
 
 def in_hundredths(probabilities: FloatArray, directions: FloatArray) -> IntArray:
@@ -209,8 +217,9 @@ class ScoreCells(Cells):
     person : str or int, default=None
         Column of X with person ids, by name or position, if people have several rows: integers or
         texts, none missing. No row is then scored by a model that has seen another row of the
-        same person. `fit` and `transform` read the column; it is not part of any score, and never
-        released. None: every row is a different person.
+        same person, and values and leaves of made-up rows have enough people. `fit` and
+        `transform` read the column; it is not part of any score, and never released. None: every
+        row is a different person.
     memory : str or object with the joblib.Memory interface, default=None
         As in `sklearn.pipeline.Pipeline`: models are kept in this folder, and not fitted again to
         the same rows. A search over budgets fits the same models for each budget. The folder holds
@@ -296,8 +305,9 @@ class ScoreCells(Cells):
             cuts.append(_plane(both, task, self.max_cells))
         if self.cut != "plane":
             cuts += lines(of_target, of_s, task, self.max_cells)
-        if len(cuts) == 1 or task.worth is None:
+        if len(cuts) == 1:
             return cuts[0]
+        assert task.worth is not None  # it comes with a target
         worths = [task.worth(cut.cells(both)) for cut in cuts]
         return cuts[int(np.argmax(np.round(worths, _WORTH_DIGITS)))]
 
@@ -315,26 +325,27 @@ def _learned(
     These are of rows by models that have not seen them. Without an estimator, the models are those
     with the smallest log loss there.
     """
-    kinds: list[_Fit] = [partial(_fitted, estimator)]
+    strengths: tuple[float, ...] = ()
     if estimator is None:
         weights = weights * (n_rows / weights.sum())
-        kinds = [_boosting]
-        if is_quick(rows.columns, len(classes)):
-            kinds += [partial(_additive, strength) for strength in _STRENGTHS]
-    parts: list[list[Any]] = [[] for _ in kinds]
-    constants = []
+        strengths = _STRENGTHS if is_quick(rows.columns, len(classes)) else ()
+    by_fold, constants = [], []
     for fold in range(N_FOLDS):
         seen = np.flatnonzero(rows.folds != fold)
         values = np.unique(classes[seen])
         constants.append(int(values[0]) if len(values) else 0)
-        for part, fit in zip(parts, kinds, strict=True):
+        models: list[Any] = [None] * (1 + len(strengths))
+        if len(values) > 1:
             given = rows.at(seen), classes[seen], weights[seen]
-            part.append(fit(*given) if len(values) > 1 else None)
+            models = [_boosting(*given) if estimator is None else _fitted(estimator, *given)]
+            if strengths:
+                models += fit_additive(rows.columns, given[0].codes, *given[1:], strengths)
+        by_fold.append(models)
     directions = directions_of(np.bincount(classes, weights) / weights.sum(), has_order)
-    each = [Scorer((tuple(part),), tuple(constants), directions) for part in parts]
+    each = [Scorer((part,), tuple(constants), directions) for part in zip(*by_fold, strict=True)]
     found = [_out_of_fold(scorer, rows) for scorer in each]
     losses = [_log_loss(forecast, classes, weights) for forecast in found]
-    if len(kinds) > 1:  # the mean of boosting and the better of the others
+    if strengths:  # the mean of boosting and the better of the others
         best = 1 + int(np.argmin(losses[1:]))
         each.append(replace(each[0], parts=each[0].parts + each[best].parts))
         found.append((found[0] + found[best]) / 2)
@@ -372,12 +383,6 @@ def _boosting(rows: ScoredRows, classes: IntArray, weights: FloatArray) -> Any:
     )
     same = (weights == weights[0]).all()
     return boosting.fit(rows.frame, classes, None if same else weights)
-
-
-def _additive(
-    strength: float, rows: ScoredRows, classes: IntArray, weights: FloatArray
-) -> AdditiveModel:
-    return fit_additive(rows.columns, rows.codes, classes, weights, strength)
 
 
 def _fitted(estimator: Any, rows: ScoredRows, classes: IntArray, weights: FloatArray) -> Any:
@@ -418,19 +423,6 @@ def _check_repeats(scorer: Scorer, rows: ScoredRows, name: str) -> None:
             )
 
 
-def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:
-    """Return codes as a frame for models: numbers, and categories named by their codes."""
-    parts: dict[str, Any] = {}
-    for position, column in enumerate(columns):
-        of_column = codes[:, position]
-        if column.has_order:
-            parts[f"x{position}"] = np.append(column.places, np.nan)[of_column]
-        else:
-            every = pd.RangeIndex(column.n_codes)
-            parts[f"x{position}"] = pd.Categorical.from_codes(of_column, categories=every)
-    return pd.DataFrame(parts)
-
-
 def _plane(scores: IntArray, task: CellTask, max_cells: int) -> CellTree:
     """Return a tree that divides the space of scores, each scaled to variance 1."""
     mean = np.average(scores, axis=0, weights=task.weights)
@@ -441,8 +433,6 @@ def _plane(scores: IntArray, task: CellTask, max_cells: int) -> CellTree:
 
 def _information(forecast: FloatArray, classes: IntArray, weights: FloatArray) -> float:
     """Return what forecasts say about classes: H(V) minus their log loss."""
-    share = np.bincount(classes, weights)
-    share = share / share.sum()
-    of_class = np.clip(forecast[np.arange(len(classes)), classes], 0.5 / PARTS, 1.0)
-    gain = np.log(of_class) - np.log(share[classes])
-    return max(0.0, float(np.average(gain, weights=weights)))
+    share = np.bincount(classes, weights) / weights.sum()
+    entropy = -float(np.sum(xlogy(share, share)))
+    return max(0.0, entropy - _log_loss(forecast, classes, weights))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from .. import __version__
+from .._messages import closest
 from . import options
 from .options import Options
 
@@ -52,6 +56,11 @@ texts with an order:
       patients.csv > sized.csv
   skprivacy sanitize sized.csv ordered.csv --sensitive sex --columns size \\
       --epsilon 0.1 --ordered size=low,mid,high
+an organisation's own scale of verdicts:
+  echo '{"name": "Example", "strong": {"points": 1, "times": 1.2},' \\
+      '"moderate": {"points": 5, "times": 2}, "weak": {"points": 10, "times": 3}}' > own.json
+  skprivacy sanitize patients.csv scaled.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --scale own.json
 a file without a header, with a format; a quick report that replaces another:
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
@@ -247,11 +256,53 @@ _COMMANDS = {
 }
 
 
+# The choice, or the option, that argparse does not know.
+_UNKNOWN = re.compile(r"invalid choice: '(.*?)'|unrecognized arguments: (--[^\s=]+)")
+_NO_EPSILON = (
+    ". Which epsilon? `skprivacy choose IN --sensitive NAMES --max-shift 0.05` finds one, and "
+    "docs/choosing.rst explains how"
+)
+
+
+# Options are more alike than names of columns.
+_CLOSE = 0.75
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser with one-line errors."""
+    """A parser with one-line errors, which say what may be meant."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+        known = self._names()
+        flags = [given.split("=")[0] for given in self._given if given.startswith("--")]
+        unknown = [flag for flag in flags if flag not in known]
+        if found := _UNKNOWN.search(message):
+            unknown = [found[1] or found[2]]
+        hints = [
+            f" (did you mean {close}?)"
+            for name in unknown
+            if (close := closest(name, known, _CLOSE))
+        ]
+        if not hints and "are required: " in message and "--epsilon" in message:
+            hints = [_NO_EPSILON]
+        self.exit(
+            2, f"{self.prog}: error: {message}{''.join(hints[:1])}; see {self.prog} --help\n"
+        )
+
+    def _names(self) -> list[str]:
+        """Return the commands, options and choices that are known here."""
+        names: list[str] = []
+        for action in self._actions:
+            choices: Any = action.choices or ()
+            names += [*action.option_strings, *map(str, choices)]
+            for command in self._given[:1] if isinstance(choices, dict) else ():
+                names += choices[command]._names() if command in choices else []
+        return names
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,13 +11,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._messages import UNSAVED, warn
+from .._messages import UNSAVED, closest, listed, warn
 from ..engines.file_tables import PIPE, check_free, has_modes, is_pipe, kind_of, opened
 from ..exceptions import PrivacyLeakWarning
 
@@ -61,10 +60,15 @@ def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
         named += [(f"--{key}", name) for name, _ in attributes.get(key) or ()]
     others = (attributes.get("released") or "").split(",")  # of audit: columns, or a file
     n_found = found_in(options, [*(name for _, name in named), *others], there)
-    for option, name in named:
-        if name not in there:
-            missing = not_there(options, name, there, n_found=n_found)
-            raise ValueError(f"{option} names the column {name!r}, which {missing}")
+    if absent := [(option, name) for option, name in named if name not in there]:
+        option, name = absent[0]
+        missing = not_there(options, name, there, n_found=n_found)
+        others = []
+        for _, other in absent[1:]:
+            close = closest(other, there) if n_found else ""
+            others.append(f"{other!r} (did you mean {close!r}?)" if close else repr(other))
+        more = f" Nor does it have {listed(dict.fromkeys(others))}." if others else ""
+        raise ValueError(f"{option} names the column {name!r}, which {missing}{more}")
 
 
 def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequence[str]) -> None:
@@ -93,9 +97,8 @@ def not_there(
         more = len(there) - _MOST_NAMES
         names = ", ".join(map(repr, there[:_MOST_NAMES]))
         found = f"It has the columns {names}{f' and {more:,} more' if more > 0 else ''}."
-    folded = {str(each).casefold(): each for each in there}
-    close = get_close_matches(str(name).casefold(), folded, n=1) if n_found else []
-    meant = f": did you mean {folded[close[0]]!r}?" if close else "."
+    close = closest(name, there) if n_found else ""
+    meant = f": did you mean {close!r}?" if close else "."
     return f"{file} does not have{meant} {found}"
 
 

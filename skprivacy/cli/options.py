@@ -198,6 +198,13 @@ REMAINDER: Options = {
         "release, which reveals nothing about the row (default: error)",
     ),
 }
+SCALE: Options = {
+    "--scale": (
+        _FILE,
+        "your organisation's scale of verdicts, as JSON: it decides instead of the default scale, "
+        "whose verdict is printed beside it (default: none)",
+    )
+}
 SHOW_GROUPS: Options = {
     "--show-groups": (
         _FLAG,
@@ -245,6 +252,7 @@ SANITIZE: Options = {
         "be trained on OUT alone (default: it is left out)",
     ),
     **REMAINDER,
+    **SCALE,
     **SHOW_GROUPS,
     "--save-mechanism": ({"metavar": "M.json"}, "save the mechanism for `skprivacy apply`"),
 }

@@ -15,11 +15,12 @@ import pandas as pd
 from .._messages import doing, listed, part_of
 from ..describing import ReleaseSummary
 from ..describing.face_value import face_value_lines
+from ..describing.verdict import DEFAULT_SCALE, Scale
 from ..encoding.values import scale_of
 from ..engines.file_tables import PIPE, Source, sha256_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
-from ..recipes import scale_text
+from ..recipes import DEFAULT_BINS, scale_text
 from ..releasing.keyed import check_own_column
 from ..transformer import PrivacyFunnelTransformer
 from .checks import check_needed, released_columns, secret_keys
@@ -40,17 +41,18 @@ class _Released:
 
 def sanitize(options: argparse.Namespace) -> None:
     """Fit a mechanism to a file, release the file through it, and report on it."""
+    scale = Scale.from_file(options.scale) if options.scale else DEFAULT_SCALE
     with ExitStack() as files:
         page = None
         if options.report:
             # Opened before any work is done, to see that it can be; written at the end.
             page = files.enter_context(written(options.report, options.force))
         released = _release(options)
-        facts, lines = _outcome(released, options)
+        facts, lines = _outcome(released, options, scale)
         with while_somebody_reads():  # write the report even if nobody reads this
             say_now(options, lines)
         if page is not None:
-            _report_on(released, page, files, options)
+            _report_on(released, page, files, options, scale)
     say(options, facts, [f"Wrote {options.report}."] if options.report else [])
 
 
@@ -118,7 +120,11 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
 
 
 def _report_on(
-    released: _Released, page: BinaryIO, files: ExitStack, options: argparse.Namespace
+    released: _Released,
+    page: BinaryIO,
+    files: ExitStack,
+    options: argparse.Namespace,
+    scale: Scale,
 ) -> None:
     """Write the report into its file, and close it."""
     from ..report import PrivacyReport  # with all that only reports need
@@ -136,6 +142,7 @@ def _report_on(
                 n_rows_out=released.n_rows,
                 notes=_keyed_lines(options.record_ids),
                 with_curve=options.curve,
+                scale=scale,
             )
         doing("drawing the report")
         page.write(report.to_html().encode())
@@ -219,10 +226,12 @@ def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
 
 
-def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+def _outcome(
+    released: _Released, options: argparse.Namespace, scale: Scale
+) -> tuple[dict[str, Any], list[str]]:
     """Return the result of a release: facts with --json, else lines."""
     transformer = released.transformer
-    summary = fitted_of(transformer).summary_with_limits(USUAL_CONFIDENCE)
+    summary = fitted_of(transformer).summary_with_limits(USUAL_CONFIDENCE).on_scale(scale)
     copied = [] if transformer.remainder == "drop" else list(transformer.remainder)
     if options.json:
         facts = {
@@ -251,6 +260,7 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
         *_keyed_lines(options.record_ids),
         *(face_value_lines(summary.fidelity) if options.output == "label" else []),
         *_scale_lines(transformer),
+        *_bins_lines(transformer, options),
     ]
     if options.save_mechanism:
         lines.append(f"Wrote {options.save_mechanism}.")
@@ -277,6 +287,31 @@ def _scale_lines(transformer: PrivacyFunnelTransformer) -> list[str]:
         f"The values of {name} look like a scale. If they are, release values "
         f"closer to the true ones with --ordered {shlex.quote(text)}."
         for name, text in _suggested(transformer).items()
+    ]
+
+
+def _bins_lines(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
+    """Return a line for columns that have fewer bins than were asked for."""
+    fitted, at_edges = fitted_of(transformer), [name for name, _ in options.edges]
+    if options.bins == DEFAULT_BINS or fitted.training is None:
+        return []
+    s_columns = getattr(fitted.training.alphabet, "columns", ())
+    named = [
+        *zip(fitted.x_names, fitted.alphabet.columns, strict=True),
+        *zip(options.sensitive, s_columns, strict=False),
+    ]
+    few = [
+        f"{name} {n}"
+        for name, column in named
+        if column.edges is not None
+        and name not in at_edges
+        and (n := len(column.edges) + 1) < options.bins
+    ]
+    if not few:
+        return []
+    return [
+        f"Fewer bins than --bins {options.bins}: {listed(few)}. Too many rows have the same "
+        f"number; --edges NAME=A,B,... cuts where you say."
     ]
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from .._messages import closest
+
 if TYPE_CHECKING:
     from ..measures import Measure
 
@@ -186,7 +188,8 @@ def measure(text: str) -> str | Measure:
     """Return the name of a measure, or a measure from name:parameter=value."""
     name, _, parameters = text.partition(":")
     if name not in MEASURES:
-        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MEASURES)}")
+        meant = f" (did you mean {close}?)" if (close := closest(name, MEASURES)) else ""
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MEASURES)}{meant}")
     if not parameters:
         return name
     from .. import measures

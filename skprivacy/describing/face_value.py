@@ -16,6 +16,9 @@ DOES_NOT_APPLY = "\N{EN DASH}"
 # Swaps of several columns may take more than a line.
 _WIDTH = 99
 
+# Larger shifts have no decimals.
+_LARGE = 1000
+
 # Maximum number of values named in a line.
 _MOST_NAMED = 12
 
@@ -112,6 +115,7 @@ def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
 
 
 def _figure(value: float, form: str, unit: str = "") -> str:
+    form = ",.0f" if abs(value) >= _LARGE else form  # not 1.68e+03
     return DOES_NOT_APPLY if np.isnan(value) else f"{value:{form}} {unit}".rstrip()
 
 

@@ -30,7 +30,18 @@ from .numbers import (
     rounded_up,
     shown,
 )
-from .verdict import CAUTION, FAIL, PASS, STATUS, Verdict, learned_beside, verdict_of, worst
+from .verdict import (
+    CAUTION,
+    DEFAULT_SCALE,
+    FAIL,
+    PASS,
+    STATUS,
+    Scale,
+    Verdict,
+    learned_beside,
+    verdict_of,
+    worst,
+)
 
 # Maximum number of rows and columns in the HTML table: the most frequent symbols.
 _MOST_SYMBOLS = 12
@@ -221,7 +232,7 @@ class SecretSummary:
         """How well this secret is protected."""
         ranges = [] if self._why_unknown() else self.moves()
         is_sure = (self.release.confidence or 0) >= _STRONG_CONFIDENCE
-        return verdict_of(ranges, self.release.scope, is_sure)
+        return verdict_of(ranges, self.release.scope, is_sure, self.release.scale)
 
     @cached_property
     def known_columns(self) -> dict[str, float | None]:
@@ -358,8 +369,8 @@ class SecretSummary:
             f"The best possible attacker knows how the release was made, and how {self.name} "
             f"relates to the true values in these rows. From one released value, this attacker "
             f"guesses {self.name} correctly in {right:.1%} of the rows; a blind guess is right in "
-            f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget allows "
-            f"{allowed}."
+            f"{right - more:.1%}. This release reaches {in_points(more, '.2f')} more than a blind "
+            f"guess; its budget allows {allowed}."
         )
 
     @property
@@ -457,6 +468,8 @@ class ReleaseSummary:
         The columns of a target that is not released.
     has_values : bool
         Whether values of the columns are released, not symbols or probabilities.
+    scale : Scale
+        What each level of the verdict allows; `on_scale` replaces it.
 
     Examples
     --------
@@ -485,6 +498,7 @@ class ReleaseSummary:
     left_out: tuple[str, ...] = ()
     has_values: bool = True
     n_rows: float | None = None
+    scale: Scale = DEFAULT_SCALE
 
     @property
     def measure(self) -> Measure:
@@ -509,6 +523,21 @@ class ReleaseSummary:
     def with_limits(self, limits: Mapping[Any, Any]) -> Self:
         """Return the summary with limits for the population added."""
         return replace(self, limits=limits)
+
+    def on_scale(self, scale: Scale) -> Self:
+        """Return the summary with its verdict on another scale."""
+        return replace(self, scale=scale)
+
+    def by_default(self) -> str:
+        """Return what the default scale says, if another one decides; else an empty text."""
+        if self.scale.is_default:
+            return ""
+        usual = self.on_scale(DEFAULT_SCALE)
+        return (
+            f"The verdict is on the scale of {self.scale.name} (SHA-256 {self.scale.sha256}): "
+            f"{self.scale.in_words()} On the default scale, the verdict is {usual.verdict.level} "
+            f"({usual.status})."
+        )
 
     @cached_property
     def secrets(self) -> dict[Any, SecretSummary]:
@@ -726,7 +755,8 @@ class ReleaseSummary:
             for secret in self.secrets.values()
         ]
         notice = "" if self.treatment == "randomised" else self.treatment_sentence()
-        said = [self._worst.protection(), self.not_covered(), *each, self.together_sentence()]
+        said = [self._worst.protection(), self.by_default(), self.not_covered()]
+        said += [*each, self.together_sentence()]
         said += [notice, self.kept_sentence(), self.made_up_sentence(), self.target_sentence()]
         said += [at_face_value(self.fidelity) if self.has_values else ""]
         return [*filter(None, said)]
@@ -771,6 +801,10 @@ class ReleaseSummary:
             "solver": self.mechanism.solver,
             "fidelity": fidelity_facts(self.fidelity),
         }
+        if not self.scale.is_default:
+            usual = self.on_scale(DEFAULT_SCALE)
+            facts["scale"] = {"name": self.scale.name, "sha256": self.scale.sha256}
+            facts["on_default_scale"] = {"status": usual.status, "verdict": usual.verdict.level}
         return plain(facts)
 
     def __str__(self) -> str:

@@ -5,12 +5,16 @@ It is about protection, not arithmetic: a large budget protects nobody, even if 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray, Scope
+from .._typing import FilePath, FloatArray, IntArray, Scope
 from ..measures import Measure
 from ..measures.measure import output_values, posteriors
 from .numbers import NO_MOVE, Range, rounded_up
@@ -25,6 +29,92 @@ STATUS = dict(zip(LEVELS, (PASS, PASS, CAUTION, NO_VERDICT, FAIL), strict=True))
 # The largest move and the largest growth of a probability at each level. The move alone would miss
 # a group that grows from 1% to 6%.
 ALLOWS = {"strong": (0.05, 2.0), "moderate": (0.15, 3.0), "weak": (0.30, 5.0)}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What each level of a verdict allows: the largest move and growth of a probability.
+
+    Attributes
+    ----------
+    allows : dict of (float, float)
+        For each of "strong", "moderate" and "weak", the largest move, as a difference of shares,
+        and how many times as likely a group may become.
+    name : str
+        Who the scale is of.
+    sha256 : str
+        The SHA-256 of its file; empty for the default scale.
+    """
+
+    allows: Mapping[str, tuple[float, float]]
+    name: str = "default"
+    sha256: str = ""
+
+    @classmethod
+    def from_file(cls, path: FilePath) -> Self:
+        """Read a scale from a JSON file.
+
+        The file has a `name` and, for each of `strong`, `moderate` and `weak`, `points` and
+        `times`: {"name": "Example", "strong": {"points": 5, "times": 2}, ...}
+        """
+        content = Path(path).read_bytes()
+        try:
+            given = json.loads(content)
+            allows = {level: _allowed(given[level]) for level in ALLOWS}
+            name = " ".join(given["name"].split())
+            if not name or given.keys() != {"name", *ALLOWS}:
+                raise ValueError
+            for before, after in zip(allows.values(), [*allows.values()][1:], strict=False):
+                if before[0] > after[0] or before[1] > after[1]:
+                    raise ValueError
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a scale of verdicts. {_HOW_SCALES_LOOK}") from error
+        return cls(allows, name, hashlib.sha256(content).hexdigest())
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the scale of this package."""
+        return not self.sha256
+
+    def in_words(self) -> str:
+        """Return the levels as sentences."""
+        (first, (points, times)), *others = self.allows.items()
+        said = (
+            f"{first.capitalize()}: no group's probability moves by more than "
+            f"{_points(points)} or becomes more than {times:g} times as large."
+        )
+        for level, (points, times) in others:
+            said += f" {level.capitalize()}: {_points(points)}, {times:g} times."
+        return (
+            f"{said} None: beyond that, or a released value may reveal a group with certainty, or "
+            f"rule one out."
+        )
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:g} point"
+    return text if text == "1 point" else f"{text}s"
+
+
+def _allowed(given: Any) -> tuple[float, float]:
+    """Return (largest move, largest growth) of a level in a file."""
+    points, times = given["points"], given["times"]
+    are_numbers = all(type(x) in (int, float) for x in (points, times))
+    if given.keys() != {"points", "times"} or not are_numbers:
+        raise ValueError
+    if not (0 < points <= 100 and 1 <= times < float("inf")):
+        raise ValueError
+    return points / 100, float(times)
+
+
+_HOW_SCALES_LOOK = (
+    "It must be JSON with a name and, for strong, moderate and weak, the largest move of a "
+    "probability in points, and how many times as large it may become; no level may allow less "
+    'than the one before: {"name": "Example", "strong": {"points": 5, "times": 2}, "moderate": '
+    '{"points": 15, "times": 3}, "weak": {"points": 30, "times": 5}}'
+)
+
+DEFAULT_SCALE = Scale(ALLOWS)
 
 # A group with more than the first share may become certain; one below the second, ruled out.
 _NEARLY_ALL, _NEARLY_NONE = 0.95, 0.05
@@ -81,11 +171,15 @@ class Verdict:
 
 
 def verdict_of(
-    ranges: Sequence[Range], scope: Scope = "per_output", is_sure: bool = True
+    ranges: Sequence[Range],
+    scope: Scope = "per_output",
+    is_sure: bool = True,
+    scale: Scale = DEFAULT_SCALE,
 ) -> Verdict:
     """Return the verdict on the ranges of all groups; without any, it is unknown.
 
     scope : of the budget; is_sure : whether it holds for the population, with a confidence.
+    Whatever the scale, certainty about a group is no protection.
     """
     if not ranges:
         return Verdict("unknown")
@@ -100,12 +194,12 @@ def verdict_of(
         return Verdict("none", points, factor, tuple(reasons))
     best = "weak" if scope == "average" else "strong" if is_sure else "moderate"
     for level in LEVELS[LEVELS.index(best) : LEVELS.index("weak") + 1]:
-        most_points, most_times = ALLOWS[level]
+        most_points, most_times = scale.allows[level]
         if points <= most_points + _ROUNDING and factor <= most_times * (1 + _ROUNDING):
             return Verdict(level, points, factor)
-    if points > most_points:  # those of "weak", the last level checked
+    if points > most_points + _ROUNDING:  # those of "weak", the last level checked
         reasons.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")
-    if factor > most_times:
+    if factor > most_times * (1 + _ROUNDING):
         reasons.append(f"make a group {rounded_up(factor, 1)} times as likely")
     return Verdict("none", points, factor, tuple(reasons))
 

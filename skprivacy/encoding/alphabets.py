@@ -315,14 +315,16 @@ class ValueAlphabet(Alphabet):
         """How members of pools are made up; None without pools, and for one column."""
         if len(self.columns) < 2 or not self.is_pool.any():
             return None
-        symbols = self.symbols[self.member_of]
-        chosen = np.flatnonzero(self.is_pool[symbols])
-        groups = (np.cumsum(self.is_pool) - 1)[symbols[chosen]]
-        positions = list(self.members[chosen].T)
-        n_groups, weights = int(self.is_pool.sum()), self.weights[chosen]
-        people = np.ones(len(chosen)) if self.people is None else self.people[chosen]
-        counted = n_groups, weights, people, True
-        return learn_rows(RowTask(self.columns, positions, groups, *counted))
+        # Other members say whether something follows from a value in all of the table.
+        groups = self._pools[self.symbols[self.member_of]]
+        people = np.ones(len(groups)) if self.people is None else self.people
+        counted = int(self.is_pool.sum()), self.weights, people, True
+        return learn_rows(RowTask(self.columns, list(self.members.T), groups, *counted))
+
+    @property
+    def _pools(self) -> IntArray:
+        """The number of each symbol among the pools, -1 for others."""
+        return np.where(self.is_pool, np.cumsum(self.is_pool) - 1, UNKNOWN)
 
     @cached_property
     def made_up(self) -> list[MadeUpColumn]:
@@ -335,9 +337,8 @@ class ValueAlphabet(Alphabet):
 
     def decode_together(self, symbols: IntArray, draws: Attempts, n_attempts: int) -> Decoded:
         assert self.row_model is not None
-        pooled = look_up(self.is_pool, symbols)
-        rows = np.flatnonzero(pooled)
-        groups = (np.cumsum(self.is_pool) - 1)[symbols[rows]]
+        rows = np.flatnonzero(look_up(self.is_pool, symbols))
+        groups = self._pools[symbols[rows]]
         codes, left = self.row_model.draw(groups, lambda column: draws(rows, column, 0))
         found: Decoded = []
         for i, (made, shown) in enumerate(zip(self.made_up, self.shown, strict=True)):
@@ -349,17 +350,14 @@ class ValueAlphabet(Alphabet):
         return found
 
     def can_be_read(self, symbols: IntArray) -> bool:
-        # Not if two columns of a pool are drawn separately, nor if a pool of rare values is shown
-        # as a common value outside of it.
-        for symbol in symbols[self.is_pool[symbols]].tolist():
-            shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
-            if sum(len(values) > 1 for values in shown) > 1:
-                return False
-            n = max(map(len, shown))
-            rows = [pd.Series(v * (n if len(v) == 1 else 1), dtype=object) for v in shown]
-            if (self.encode(rows, [""] * len(rows))[0] != symbol).any():
-                return False
-        return True
+        pools = symbols[self.is_pool[symbols]]
+        if len(self.columns) > 1:  # rows of a pool may have common values outside of it
+            return not len(pools)
+        (shown,) = self.shown
+        rows = [pd.Series(shown.values, dtype=object).iloc[shown.pools[pool][0]] for pool in pools]
+        return all(
+            (self.encode([of], [""])[0] == p).all() for p, of in zip(pools, rows, strict=True)
+        )
 
     @cached_property
     def is_pool(self) -> BoolArray:
@@ -441,10 +439,11 @@ def unknown_values(
 # What symbols are shown as: values of each column.
 #
 # A symbol with one member is shown as its values. A pool stands for many combinations, each of
-# which may be the row of one person: so every column is drawn separately from the values of the
-# members, in proportion to their weights. Values in fewer than five rows of the table are not
-# shown for other rows: commoner values of the pool take their place; if there are none, the
-# commonest value of the column; if that is rare too, a missing value.
+# which may be the row of one person: its columns are drawn together by a model of rows, see
+# `rows`, or each separately from the values of the members, in proportion to their weights, as
+# here. Values in fewer than five rows of the table are not shown for other rows: commoner values
+# of the pool take their place; if there are none, the commonest value of the column; if that is
+# rare too, a missing value.
 
 
 @dataclass(frozen=True, eq=False)
@@ -522,14 +521,6 @@ class MadeUpColumn:
         sizes = np.diff(self.starts)
         within = np.minimum((left * sizes[codes]).astype(np.intp), sizes[codes] - 1)
         return self.places[self.starts[codes] + within]
-
-    def by_code(self, n_values: int) -> FloatArray:
-        """Return how often each code is shown as each of `values`."""
-        sizes = np.diff(self.starts)
-        found = np.zeros((len(sizes), n_values))
-        np.add.at(found, (np.repeat(np.arange(len(sizes)), sizes), self.places),
-                  np.repeat(1 / np.maximum(sizes, 1), sizes))  # fmt: skip
-        return found
 
 
 def made_up_column(column: ColumnAlphabet, model: RowModel, position: int) -> MadeUpColumn:

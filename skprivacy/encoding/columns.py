@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
@@ -30,8 +30,12 @@ from .values import (
 # Up to this many edges, comparing with each of them is faster than a binary search per number.
 _FEW_EDGES = 32
 
-# A value in fewer rows than this may identify a person, and is not shown for other rows.
+# A value in fewer rows than this may identify a person, and is not shown for other rows. With
+# person ids, people are counted in place of rows.
 FEWEST_ROWS = 5
+
+# Parts of people are multiples of this.
+_PART = 2.0**-16
 
 _EDGES = InPython("The edges in n_bins", Named("edges"))
 
@@ -354,6 +358,7 @@ def learn_values(
     n_bins: BinsLike | None = DEFAULT_BINS,
     pooling: Pooling = (None, None),
     multiplicities: FloatArray | None = None,
+    persons: IntArray | None = None,
     as_declared: bool = False,
     order: Sequence[Any] | None = None,
 ) -> tuple[ColumnAlphabet, IntArray, IntArray]:
@@ -361,15 +366,16 @@ def learn_values(
 
     These are positions in `ColumnAlphabet.values`; that of a missing value comes last. weights :
     of the rows, or None; pooling : (min_frequency, max_categories); multiplicities : the number of
-    rows of the data that each row stands for, or None for one; as_declared : whether categories
+    rows of the data that each row stands for, or None for one; persons : whose each row is, None
+    for as many people as rows; as_declared : whether categories
     without rows are symbols too; order : of the values, if they are texts with an order.
     """
     near = coded_by_offset(series)
     if order is not None and pd.api.types.is_numeric_dtype(series.dtype):
         problem = f" names the column {label!r}, which holds numbers, and these have an order."
         raise ValueError(Message(Named("ordered"), problem))
-    is_weighted = weights is not None or multiplicities is not None
-    bins = None if near or is_weighted else _cut_sorted(series, n_bins, label)
+    is_plain = all(of is None for of in (weights, multiplicities, persons))
+    bins = None if near or not is_plain else _cut_sorted(series, n_bins, label)
     if bins is not None:
         n_missing = len(series) - float(bins.rows.sum())
         alphabet = _alphabet(bins, n_missing, n_missing, pooling)
@@ -378,6 +384,8 @@ def learn_values(
     codes, distinct = near or factorized(series, label)
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
+    if persons is not None:
+        rows = _n_people(codes, persons, len(distinct))
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     as_declared = as_declared and is_categorical
     seen = np.arange(len(distinct)) if as_declared else np.flatnonzero(rows[:-1])
@@ -391,7 +399,31 @@ def learn_values(
     else:
         found = _categories(values, totals[seen], rows[seen], family, label, order)
     alphabet = _alphabet(found, totals[-1], rows[-1], pooling, as_declared)
-    return alphabet, codes, alphabet.positions_of(distinct, label)
+    positions = alphabet.positions_of(distinct, label)
+    if persons is not None:  # those of a bin are fewer than the sum over its values
+        n_people = _n_people(take(positions, codes), persons, len(alphabet.values))
+        alphabet = replace(alphabet, is_rare=n_people[:-1] < FEWEST_ROWS)
+    return alphabet, codes, positions
+
+
+def _n_people(codes: IntArray, persons: IntArray, n: int) -> CountArray:
+    """Return how many people have each code below n, and -1 (last)."""
+    n_persons = int(persons.max()) + 1
+    pairs = np.unique(codes.astype(np.intp) * n_persons + persons)
+    return count(pairs // n_persons, n)
+
+
+def people_of(
+    multiplicities: FloatArray | None, persons: IntArray | None, n_rows: int
+) -> FloatArray:
+    """Return how many people each of some rows stands for: a part of one who has several rows.
+
+    Parts are rounded down, so that they never add up to more than one, and are exact in sums.
+    """
+    rows = np.ones(n_rows) if multiplicities is None else multiplicities
+    if persons is None:
+        return rows
+    return np.floor(rows / np.bincount(persons, rows)[persons] / _PART) * _PART
 
 
 def _cut_sorted(series: pd.Series, n_bins: BinsLike | None, label: Hashable) -> Bins | None:

@@ -8,6 +8,7 @@ broken by position, so the trees depend neither on the processor nor on the orde
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
@@ -18,22 +19,20 @@ import pandas as pd
 
 from .._typing import BoolArray, CountArray, FloatArray, IntArray
 from ..codes import UNKNOWN, chunks
-from .columns import ColumnAlphabet
+from .columns import FEWEST_ROWS, ColumnAlphabet
+from .dependencies import COVERED, CodedColumn, dependency
 from .values import as_numbers
 
 # Every leaf has at least this many people. (With 25, someone who knows seven columns of a person
 # of `fit` guesses the rest better than that of others by more than sampling explains.)
 FEWEST_IN_LEAF = 40
 
-# A dependency counts if values with at least five people make up this share of its left side.
-_COVERED = 0.9
-
 # Splits compare at most this many ranks of a column, classes of a value, and orders of a source.
 _MOST_RANKS, _MOST_CLASSES, _MOST_ORDERS = 48, 8, 4
 
 # A question is asked only if it explains more than chance would: its gain, in units of the
 # variance within the node, is then at least this. (Chance finds some among hundreds of questions.)
-_LEAST_GAIN = 8.0
+_LEAST_GAIN = 3.0
 
 _DEEPEST = 24
 
@@ -90,14 +89,46 @@ class Leaves:
 
 
 @dataclass(frozen=True, eq=False)
+class Within:
+    """Distributions of a column among the values that go with those of other columns.
+
+    columns : the others; combinations : of their codes, packed; segments : packed (leaf,
+    combination) with a distribution, in order, which come after those of the leaves.
+    """
+
+    columns: tuple[int, ...]
+    combinations: IntArray
+    segments: IntArray
+
+    def number(self, leaf: IntArray, codes: Any, sizes: Sequence[int], n_leaves: int) -> IntArray:
+        """Return the distribution of each row, -1 for none."""
+        found = np.full(len(leaf), UNKNOWN)
+        if not len(self.segments):
+            return found
+        known = _packed([codes[c] for c in self.columns], [sizes[c] for c in self.columns])
+        n_k = len(self.combinations)
+        k = np.searchsorted(self.combinations, known).clip(max=n_k - 1)
+        for number in (np.full(len(leaf), n_leaves), leaf):  # the whole table, then the leaf
+            key = number * n_k + k
+            at = np.searchsorted(self.segments, key).clip(max=len(self.segments) - 1)
+            found = np.where(self.segments[at] == key, n_leaves + at, found)
+        return np.where(self.combinations[k] == known, found, UNKNOWN)
+
+
+def _packed(codes: Sequence[Any], sizes: Sequence[int]) -> IntArray:
+    packed = np.zeros(len(codes[0]), dtype=np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        packed = packed * size + code
+    return packed
+
+
+@dataclass(frozen=True, eq=False)
 class ColumnTree:
     """How one column is drawn.
 
     column : its number; orders, limits, left, right : the questions. A row goes left if its rank
     in the order is at most the limit; an order of -1 marks a leaf, whose distribution is `left`.
-    within : columns that follow from this one and are drawn before it; combinations : of their
-    codes, packed; segments : packed (leaf, combination) with a distribution, in order, which come
-    after those of the leaves.
+    within : if the column must go with others that are drawn before it.
     """
 
     column: int
@@ -106,9 +137,7 @@ class ColumnTree:
     left: IntArray
     right: IntArray
     leaves: Leaves
-    within: tuple[int, ...] = ()
-    combinations: IntArray | None = None
-    segments: IntArray | None = None
+    within: Within | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -147,7 +176,7 @@ class RowModel:
         for tree in self.trees:
             if tree.column == column:
                 found[tree.leaves.codes] = True
-                found[-1] |= tree.segments is not None
+                found[-1] |= tree.within is not None
         for derived, source, of_source in self.derived:
             if derived == column:
                 found[of_source[self.codes_of(source)]] = True
@@ -156,8 +185,8 @@ class RowModel:
     @property
     def fixed(self) -> set[int]:
         """The columns that follow from another one: each code is shown as one value."""
-        found = {column for column, _, _ in self.derived}
-        return found | {column for tree in self.trees for column in tree.within}
+        limiting = (tree.within.columns for tree in self.trees if tree.within is not None)
+        return {column for column, _, _ in self.derived}.union(*limiting)
 
     def draw(self, groups: IntArray, draws: Callable[[int], FloatArray]) -> tuple[Any, Any]:
         """Return codes, and numbers from [0, 1) independent of them, both (n_columns, n).
@@ -172,7 +201,7 @@ class RowModel:
         for rows in chunks(n, _PART):
             part = np.ascontiguousarray(codes[:, rows])
             for tree, walk in zip(self.trees, self._walks, strict=True):
-                numbers = _segments(tree, walk(part, self.by_group), part, self.sizes)
+                numbers = self._numbers(tree, walk, part)
                 drawn = tree.leaves.draw(np.maximum(numbers, 0), uniform[tree.column][rows])
                 # No common value fits: a missing one.
                 part[tree.column] = np.where(numbers < 0, self.sizes[tree.column] - 1, drawn[0])
@@ -194,7 +223,7 @@ class RowModel:
         for tree, walk in zip(self.trees, self._walks, strict=True):
             if tree.column >= len(codes):
                 continue
-            number = _segments(tree, walk(every, self.by_group), every, self.sizes)
+            number = self._numbers(tree, walk, every)
             share = tree.leaves.share(np.maximum(number, 0), every[tree.column])
             found *= np.where(number < 0, 0.0, share)
         for column, source, of_source in self.derived:
@@ -202,6 +231,13 @@ class RowModel:
                 continue
             found *= of_source[every[source]] == every[column]
         return found
+
+    def _numbers(self, tree: ColumnTree, walk: _Walk, codes: Any) -> IntArray:
+        """Return the distribution that a column of each row is drawn from, -1 for none."""
+        leaf = walk(codes, self.by_group)
+        if tree.within is None:
+            return leaf
+        return tree.within.number(leaf, codes, self.sizes, tree.n_leaves)
 
     @cached_property
     def _walks(self) -> list[_Walk]:
@@ -255,28 +291,6 @@ class _Walk:
         return self.leaf.take(at)
 
 
-def _segments(tree: ColumnTree, leaf: IntArray, codes: Any, sizes: Sequence[int]) -> IntArray:
-    """Return the distribution of each row, -1 for none."""
-    if tree.combinations is None or tree.segments is None:
-        return leaf
-    known = _packed([codes[column] for column in tree.within], [sizes[c] for c in tree.within])
-    k = np.searchsorted(tree.combinations, known).clip(max=len(tree.combinations) - 1)
-    n_k = len(tree.combinations)
-    found = np.full(len(leaf), UNKNOWN)
-    for number in (np.full(len(leaf), tree.n_leaves), leaf):  # the whole table, then the leaf
-        key = number * n_k + k
-        at = np.searchsorted(tree.segments, key).clip(max=len(tree.segments) - 1)
-        found = np.where(tree.segments[at] == key, tree.n_leaves + at, found)
-    return np.where(tree.combinations[k] == known, found, UNKNOWN)
-
-
-def _packed(codes: Sequence[Any], sizes: Sequence[int]) -> IntArray:
-    packed = np.zeros(len(codes[0]), dtype=np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        packed = packed * size + code
-    return packed
-
-
 # Learning.
 
 
@@ -285,10 +299,10 @@ class RowTask:
     """Rows that a model is learned from.
 
     columns : their alphabets; positions : for each column, the position of each row's value;
-    groups : of the rows; n_groups : how many there are; weights, persons : of the rows; a row
-    stands for at least so many people; n_last : how many columns at the end are drawn after all
-    others, which never follow from them; by_group : whether values of a group are drawn for this
-    group only, however few people are in it.
+    groups : of the rows, -1 for rows that only say what follows from what; n_groups : how many
+    there are; weights, persons : of the rows; a row stands for at least so many people; n_last :
+    how many columns at the end are drawn after all others, which never follow from them; by_group
+    : whether values of a group are drawn for this group only, however few people are in it.
     """
 
     columns: tuple[ColumnAlphabet, ...]
@@ -354,95 +368,55 @@ def _plan(
 ) -> tuple[list[int], list[tuple[int, int, IntArray]], dict[int, tuple[int, ...]]]:
     """Return the columns in the order of drawing, those that follow, and those that limit others.
 
-    A column with fewer codes is drawn earlier. What follows from a column is looked up, if that
-    column's common values are nearly all rows. Otherwise the column is drawn among the values that
-    agree with what follows from it.
+    A column with fewer values is drawn earlier. What follows from a column is looked up, if that
+    column's common values are nearly all rows. Otherwise the later of both columns is drawn among
+    the values that go with the earlier one.
     """
-    every = range(len(task.columns))
-    n_values = [len(column.values) for column in task.columns]
-    measured = [column.is_measured for column in task.columns]
+    every, n_first = range(len(task.columns)), len(task.columns) - task.n_last
+    coded = [CodedColumn.of(*pair) for pair in zip(task.columns, task.positions, strict=True)]
+    n_values = [column.n for column in coded]
     follows = {
         (a, b): found
-        for a in every
-        for b in every
-        if a != b and (found := _following(task, a, b)) is not None
+        for a, b in itertools.permutations(every, 2)
+        if (found := dependency(coded[a], coded[b], task.persons)) is not None
     }
-    total, n_first = task.persons.sum(), len(n_values) - task.n_last
-    covered = [
-        c < n_first
-        and (task.by_group or task.persons[codes[c] < n_values[c]].sum() >= _COVERED * total)
-        for c in every
-    ]
-    source: dict[int, int] = {}
-    for a in sorted(every, key=lambda c: (-n_values[c], not measured[c], c)):
-        if a not in source and covered[a]:
-            source |= {b: a for b in every if (a, b) in follows and b not in source}
+    source = _sources(task, codes, n_values, [p for p in follows if follows[p].is_whole])
     in_order = sorted(every, key=lambda c: (c >= n_first, n_values[c], c))
     order = [c for c in in_order if c not in source]
     ready: list[int] = []
     within = {}
     for a in order:
-        if limiting := [b for b in ready if (a, b) in follows]:
+        if limiting := [b for b in ready if (a, b) in follows or (b, a) in follows]:
             sizes = np.cumprod([n_values[b] + 1.0 for b in limiting])
             within[a] = tuple(limiting[: np.count_nonzero(sizes < _MOST_PACKED)])
-        for b in order:
-            if b not in (*ready, a) and (a, b) in follows:
-                source[b] = a
         ready += [a, *(b for b, of in source.items() if of == a)]
-    order = [c for c in order if c not in source]
-    within = {a: limits for a, limits in within.items() if a in order}
-    derived = [(b, a, _as_codes(follows[a, b], n_values[b])) for b, a in source.items()]
+    derived = [(b, a, _as_codes(follows[a, b].image, n_values[b])) for b, a in source.items()]
     return order, derived, within
 
 
-def _as_codes(following: IntArray, n_values: int) -> IntArray:
+def _sources(
+    task: RowTask,
+    codes: Sequence[IntArray],
+    n_values: Sequence[int],
+    follows: Sequence[tuple[int, int]],
+) -> dict[int, int]:
+    """Return the columns that are looked up, and what each of them follows from."""
+    persons = np.where(task.groups != UNKNOWN, task.persons, 0.0)
+    first = range(len(n_values) - task.n_last)
+    covered = [
+        c for c in first if persons[codes[c] < n_values[c]].sum() >= COVERED * persons.sum()
+    ]
+    source: dict[int, int] = {}
+    for a in sorted(covered, key=lambda c: (-n_values[c], not task.columns[c].is_measured, c)):
+        if a not in source:
+            taken = {*source, *source.values()}
+            source |= {b: a for left, b in follows if left == a and b not in taken}
+    return source
+
+
+def _as_codes(image: IntArray, n_values: int) -> IntArray:
     """Return a look-up table for all codes, with that of values that are left out."""
-    return np.append(np.where(following == UNKNOWN, n_values, following), n_values)
-
-
-def _following(task: RowTask, a: int, b: int) -> IntArray | None:
-    return _image(*((task.positions[c], len(task.columns[c].values)) for c in (a, b)))
-
-
-def _image(left: tuple[IntArray, int], right: tuple[IntArray, int]) -> IntArray | None:
-    """Return the value on the right for each on the left, if it follows in every row, else None.
-
-    left, right : the value of each row, and the number of values. -1 for values of no row.
-    """
-    (of_left, n_left), (of_right, n_right) = left, right
-    found = np.full(n_left, UNKNOWN)
-    first = slice(0, 1000)  # most columns fail at once
-    found[of_left[first]] = of_right[first]
-    if n_right > n_left or (found[of_left[first]] != of_right[first]).any():
-        return None
-    found[of_left] = of_right
-    is_constant = len(np.unique(found[found != UNKNOWN])) < 2
-    return None if is_constant or (found[of_left] != of_right).any() else found
-
-
-def contradictions(
-    columns: Sequence[ColumnAlphabet],
-    positions: Sequence[IntArray],
-    released: Sequence[IntArray],
-) -> tuple[list[tuple[int, int, int]], int]:
-    """Return (column, column that follows from it, contradicting rows), and all such rows.
-
-    positions, released : for each column, the position of the value of each row, before and
-    after. What follows only because nearly every row has a value of its own does not count.
-    """
-    found, is_wrong = [], np.zeros(len(released[0]), dtype=bool)
-    for a, left in enumerate(columns):
-        if (~left.is_rare)[positions[a]].mean() < _COVERED:
-            continue
-        for b, right in enumerate(columns):
-            sides = (positions[a], len(left.values)), (positions[b], len(right.values))
-            if a == b or (image := _image(*sides)) is None:
-                continue
-            expected = np.append(image, UNKNOWN)[released[a]]
-            wrong = (expected != UNKNOWN) & (expected != released[b])
-            found.append((a, b, int(wrong.sum())))
-            is_wrong |= wrong
-    return found, int(is_wrong.sum())
+    return np.append(np.where(image == UNKNOWN, n_values, image), n_values)
 
 
 class _Growing:
@@ -456,45 +430,72 @@ class _Growing:
 
     def tree(self, column: int, known: Sequence[int], within: tuple[int, ...]) -> ColumnTree:
         """Return the tree of a column; known : the columns that are drawn before it."""
-        drawn = np.flatnonzero(self._codes[column] < self._sizes[column] - 1)
-        if not len(drawn):  # no value is common: the commonest, or a missing one
-            return self._constant(column)
-        target = self._codes[column][drawn]
-        weights, persons = self._task.weights[drawn], self._task.persons[drawn]
-        wanted = self._target(column, target, weights, weights**2 / persons)
-        roots = self._task.groups[drawn] if self._task.by_group else np.zeros(len(drawn), int)
-        n_roots = self._task.n_groups if self._task.by_group else 1
-        features = list(self._features(known, drawn, wanted))
-        features = _promising(features, len(self._sizes) - 1, wanted, persons, roots, n_roots)
-        grown = _grow([f[1:] for f in features], wanted, persons, roots, n_roots)
-        asked, limits, left, right, leaf = grown
+        is_drawn = self._codes[column] < self._sizes[column] - 1
+        drawn = np.flatnonzero(is_drawn & (self._task.groups != UNKNOWN))
+        questions, leaf = self._questions(column, known, drawn)
+        n_leaves = int(np.count_nonzero(questions[0] == UNKNOWN))
+        numbers, rows = leaf, drawn
+        limited = None
+        if within:
+            limited, number, row = self._limited(column, within, leaf, drawn, n_leaves)
+            numbers, rows = np.append(leaf, number), np.append(drawn, row)
+        bare = np.setdiff1d(np.arange(n_leaves), numbers)  # without a common value
+        code = np.append(self._codes[column][rows], np.repeat(self._instead(column), len(bare)))
+        weight = np.append(self._task.weights[rows], np.ones(len(bare)))
+        leaves = _leaves(np.append(numbers, bare), code, weight, self._sizes[column])
+        return ColumnTree(column, *questions, leaves, limited)
+
+    def _questions(
+        self, column: int, known: Sequence[int], drawn: IntArray
+    ) -> tuple[tuple[IntArray, IntArray, IntArray, IntArray], IntArray]:
+        """Return the questions of a tree, as in `ColumnTree`, and the leaf of each row."""
+        task = self._task
+        n_roots = task.n_groups if task.by_group else 1
+        roots = task.groups[drawn] if task.by_group else np.zeros(len(drawn), int)
+        target = self._target(column, drawn)
+        features = list(self._features(known, drawn, target)) if len(drawn) else []
+        features = _promising(features, len(self._sizes) - 1, target, roots, n_roots)
+        asked, limits, left, right, leaf = _grow([f[1:] for f in features], target, roots, n_roots)
         orders = asked.copy()
         for feature in np.unique(asked[asked != UNKNOWN]):
             orders[asked == feature] = self._number(features[feature][0])
-        n_leaves = int(np.count_nonzero(asked == UNKNOWN))
-        number, row = leaf, np.arange(len(drawn))
-        combinations = segments = None
-        if within:
-            sizes = [self._sizes[c] for c in within]
-            of_row = _packed([self._following_codes(column, c, target) for c in within], sizes)
-            combinations, k = np.unique(of_row, return_inverse=True)
-            segments, more, rows = _limited(leaf, k, persons, n_leaves, len(combinations))
-            number, row = np.append(leaf, more), np.append(row, rows)
-        code, weight = target[row], weights[row]
-        bare = np.setdiff1d(np.arange(n_leaves), number)  # groups without a common value
-        number, code = (
-            np.append(number, bare),
-            np.append(code, np.repeat(self._instead(column), len(bare))),
-        )
-        leaves = _leaves(number, code, np.append(weight, np.ones(len(bare))), self._sizes[column])
-        questions = orders, limits, left, right
-        return ColumnTree(column, *questions, leaves, within, combinations, segments)
+        return (orders, limits, left, right), leaf
 
-    def _following_codes(self, column: int, other: int, codes: IntArray) -> IntArray:
-        """Return the codes of another column that follow from codes of this one."""
-        table = np.zeros(self._sizes[column], dtype=int)
-        table[self._task.positions[column]] = self._codes[other]
-        return table[codes]
+    def _limited(
+        self,
+        column: int,
+        within: tuple[int, ...],
+        leaf: IntArray,
+        drawn: IntArray,
+        n_leaves: int,
+    ) -> tuple[Within, IntArray, IntArray]:
+        """Return `Within`, and the (distribution, row) pairs that it is made of.
+
+        Distributions are of enough people in a leaf, which are preferred, or in the whole table.
+        Rows with a number that another one stands for go with nothing.
+        """
+        of_leaf = np.full(len(self._task.groups), UNKNOWN)
+        of_leaf[drawn] = leaf
+        goes = self._codes[column] < self._sizes[column] - 1
+        for other in (column, *within):
+            code, position = self._codes[other], self._task.positions[other]
+            goes &= (code == position) | (code == self._sizes[other] - 1)
+        rows = np.flatnonzero(goes)
+        packed = _packed(
+            [self._codes[other][rows] for other in within], [self._sizes[c] for c in within]
+        )
+        combinations, k = np.unique(packed, return_inverse=True)
+        n_k = len(combinations)
+        inside = np.flatnonzero(of_leaf[rows] != UNKNOWN)
+        segment = np.append(of_leaf[rows[inside]] * n_k + k[inside], n_leaves * n_k + k)
+        rows = np.append(rows[inside], rows)
+        people = np.bincount(segment, self._task.persons[rows], (n_leaves + 1) * n_k)
+        fewest = np.repeat([FEWEST_IN_LEAF, FEWEST_ROWS], [n_leaves * n_k, n_k])
+        is_kept = people >= fewest
+        number = np.cumsum(is_kept) - 1 + n_leaves
+        kept = np.flatnonzero(is_kept[segment])
+        found = Within(within, combinations, np.flatnonzero(is_kept))
+        return found, number[segment[kept]], rows[kept]
 
     def _instead(self, column: int) -> int:
         """Return the commonest value; if that is rare too, a missing one."""
@@ -502,25 +503,20 @@ class _Growing:
         commonest = int(np.argmax(alphabet.weights))
         return len(alphabet.values) if alphabet.is_rare[commonest] else commonest
 
-    def _constant(self, column: int) -> ColumnTree:
-        """Return the tree of a column without any common value."""
-        n = self._task.n_groups if self._task.by_group else 1
-        ends, here, codes = np.full(n, UNKNOWN), np.arange(n), np.full(n, self._instead(column))
-        leaves = Leaves(np.arange(n + 1), codes, np.ones(n))
-        return ColumnTree(column, ends, np.zeros(n, int), here, here, leaves)
-
-    def _target(
-        self, column: int, codes: IntArray, weights: FloatArray, squares: FloatArray
-    ) -> _Target:
+    def _target(self, column: int, rows: IntArray) -> _Target:
+        """Return what a tree predicts of some rows."""
+        codes, weights = self._codes[column][rows], self._task.weights[rows]
+        persons = None
+        if not np.array_equal(self._task.persons, self._task.weights):
+            persons = self._task.persons[rows]
         if self._task.columns[column].is_measured:
             places = np.argsort(self._in_order(column))  # exact in sums, unlike values
-            return _Target(weights, squares, None, 1, places[codes].astype(float))
+            return _Target(weights, persons, None, places[codes].astype(float))
         totals = np.bincount(codes, weights, self._sizes[column])
         ranks = np.empty(len(totals), dtype=int)
         ranks[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
         n_classes = max(1, min(_MOST_CLASSES, int(np.count_nonzero(totals))))
-        classes = ranks[codes].clip(max=n_classes - 1)
-        return _Target(weights, squares, classes, n_classes, None)
+        return _Target(weights, persons, ranks[codes].clip(max=n_classes - 1), None, n_classes)
 
     def _features(
         self, known: Sequence[int], rows: IntArray, target: _Target
@@ -566,22 +562,6 @@ class _Growing:
         return len(self.orders) - 1
 
 
-def _limited(
-    leaf: IntArray, k: IntArray, persons: FloatArray, n_leaves: int, n_k: int
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return distributions of a column among values that agree with others.
-
-    They are (segments, numbers, rows), as in `ColumnTree`; in a leaf, only those of enough people.
-    """
-    packed = np.append(leaf * n_k + k, n_leaves * n_k + k)
-    people = np.bincount(packed, np.tile(persons, 2), (n_leaves + 1) * n_k)
-    fewest = np.append(np.full(n_leaves * n_k, float(FEWEST_IN_LEAF)), np.ones(n_k))
-    kept = (people >= fewest) & (people > 0)
-    number = np.cumsum(kept) - 1 + n_leaves
-    rows = np.flatnonzero(kept[packed])
-    return np.flatnonzero(kept), number[packed[rows]], rows % len(leaf)
-
-
 def _ranks(order: IntArray, weights: CountArray) -> IntArray:
     """Return the rank of each code: codes in an order, in at most `_MOST_RANKS` parts.
 
@@ -608,22 +588,22 @@ def _leaves(number: IntArray, code: IntArray, weight: FloatArray, n_codes: int) 
 class _Target:
     """What a tree predicts of each row: a class, or a number.
 
-    weights : of the rows; squares : the total of squared weights of the people in each row;
-    classes : from 0 to n_classes - 1, or None; numbers : whole ones.
+    weights : of the rows; persons : in each row, None if these are the weights; classes : from 0
+    to n_classes - 1, or None; numbers : whole ones, or None.
     """
 
     weights: FloatArray
-    squares: FloatArray
+    persons: FloatArray | None
     classes: IntArray | None
-    n_classes: int
     numbers: FloatArray | None
+    n_classes: int = 1
 
     def at(self, rows: IntArray) -> _Target:
         """Return the same for some rows."""
+        persons = None if self.persons is None else self.persons[rows]
         classes = None if self.classes is None else self.classes[rows]
         numbers = None if self.numbers is None else self.numbers[rows]
-        weights = self.weights[rows], self.squares[rows]
-        return _Target(*weights, classes, self.n_classes, numbers)
+        return _Target(self.weights[rows], persons, classes, numbers, self.n_classes)
 
     def sums(self, place: IntArray, n: int) -> tuple[CountArray, CountArray]:
         """Return the weight in each of n places, and the weight of each class, or of numbers."""
@@ -635,21 +615,53 @@ class _Target:
         sums = np.bincount(place * k + self.classes, self.weights, n * k).reshape(n, k).T
         return sums.sum(axis=0), np.ascontiguousarray(sums)
 
-    def noise(self, node: IntArray, weight: CountArray, score: FloatArray) -> FloatArray:
-        """Return the gain that a meaningless question has on average, in each node."""
-        squares = self.weights if self.numbers is None else self.weights * self.numbers**2
-        within = np.maximum(np.bincount(node, squares, len(weight)) - score, 0.0)
-        heavy = np.bincount(node, self.squares, len(weight))  # heavy people are noisier
+    def people(self, place: IntArray, weight: CountArray) -> CountArray:
+        """Return the number of people in each place; weight : in each."""
+        if self.persons is None:
+            return weight
+        return np.bincount(place, self.persons, weight.size).reshape(weight.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """The nodes of one level of a tree.
+
+    weight, people : in each; sums : see `_Target`; score : the sum of squared sums over the
+    weight; a split gains the scores of both parts less that of the whole; noise : the gain that a
+    meaningless question has on average.
+    """
+
+    weight: CountArray
+    sums: CountArray
+    people: CountArray
+    score: FloatArray
+    noise: FloatArray
+
+    @classmethod
+    def of(cls, target: _Target, node: IntArray, n: int) -> _Nodes:
+        """Return n nodes; node : of each row."""
+        weight, sums = target.sums(node, n)
+        score, weights = _score(weight, sums), target.weights
+        squares = weights if target.numbers is None else weights * target.numbers**2
+        within = np.maximum(np.bincount(node, squares, n) - score, 0.0)
+        # Heavy people are noisier.
+        of_row = weights if target.persons is None else weights**2 / target.persons
         total = np.where(weight > 0, weight, 1.0)
-        return within / total * (heavy / total)
+        noise = within / total * (np.bincount(node, of_row, n) / total)
+        return cls(weight, sums, target.people(node, weight), score, noise)
+
+    def at(self, nodes: IntArray) -> _Nodes:
+        """Return some of the nodes."""
+        each: tuple[Any, ...] = self.weight, self.sums, self.people, self.score, self.noise
+        return _Nodes(*(of[..., nodes] for of in each))
+
+
+def _score(weight: CountArray, sums: CountArray) -> FloatArray:
+    return (sums**2).sum(axis=0) / np.where(weight > 0, weight, 1.0)
 
 
 def _grow(
-    features: Sequence[tuple[IntArray, int]],
-    target: _Target,
-    persons: FloatArray,
-    roots: IntArray,
-    n_roots: int,
+    features: Sequence[tuple[IntArray, int]], target: _Target, roots: IntArray, n_roots: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Return the questions of a tree, level by level, and the leaf of each row.
 
@@ -663,16 +675,15 @@ def _grow(
         place = np.full(len(nodes), UNKNOWN)
         place[open_nodes] = np.arange(len(open_nodes))
         rows = np.flatnonzero(place[of_row] >= 0)
-        here = place[of_row[rows]], target.at(rows), persons[rows], len(open_nodes)
-        gains, which, limits = _best_splits([(r[rows], n) for r, n in features], *here)
-        split = np.flatnonzero(gains > 0)
+        here = target.at(rows), place[of_row[rows]], len(open_nodes)
+        split, which, limits = _best_splits([(r[rows], n) for r, n in features], *here)
         if not len(split):
             break
-        for i in split:
-            nodes[open_nodes[i]] = [int(which[i]), int(limits[i]), len(nodes), len(nodes) + 1]
+        for i, feature, limit in zip(open_nodes[split], which, limits, strict=True):
+            nodes[i] = [int(feature), int(limit), len(nodes), len(nodes) + 1]
             nodes += [[UNKNOWN, 0, 0, 0], [UNKNOWN, 0, 0, 0]]
         table = np.array(nodes)
-        for feature in np.unique(which[split]):
+        for feature in np.unique(which):
             moving = rows[table[of_row[rows], 0] == feature]
             node = table[of_row[moving]]
             goes_left = features[feature][0][moving] <= node[:, 1]
@@ -690,21 +701,15 @@ def _promising(
     features: list[tuple[tuple[int, IntArray], IntArray, int]],
     group: int,
     target: _Target,
-    persons: FloatArray,
     roots: IntArray,
     n_roots: int,
 ) -> list[tuple[tuple[int, IntArray], IntArray, int]]:
     """Return the features that gain most as a first question, and those of the group itself."""
     if len(features) <= _MOST_FEATURES:
         return features
-    weight, sums = target.sums(roots, n_roots)
-    people, none = np.bincount(roots, persons, n_roots), np.zeros(n_roots)
-    every = weight, sums, people, _score(weight, sums), none
-    of_persons = None if np.array_equal(persons, target.weights) else persons
+    nodes = _Nodes.of(target, roots, n_roots)
     gains = [
-        np.inf
-        if source == group
-        else _splits(roots * n + ranks, n, target, of_persons, *every)[0].sum()
+        np.inf if source == group else _splits(ranks, n, target, roots, nodes)[0].sum()
         for (source, _), ranks, n in features
     ]
     most = max(_FEWEST_FEATURES, _MOST_FEATURES**2 // len(features))
@@ -713,72 +718,46 @@ def _promising(
 
 
 def _best_splits(
-    features: Sequence[tuple[IntArray, int]],
-    node: IntArray,
-    target: _Target,
-    persons: FloatArray,
-    n_nodes: int,
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the gain, the feature and the limit of the best split of each node.
-
-    The gain is 0 for a node that is not split. The score of a part is the sum of squared sums over
-    its weight; a split gains the scores of both parts less that of the whole.
-    """
-    best, which = np.zeros(n_nodes), np.zeros(n_nodes, dtype=int)
-    limits = np.zeros(n_nodes, dtype=int)
-    weight, sums = target.sums(node, n_nodes)
-    people, whole = np.bincount(node, persons, n_nodes), _score(weight, sums)
-    least = _LEAST_GAIN * target.noise(node, weight, whole)
-    open_ = np.flatnonzero(people >= 2 * FEWEST_IN_LEAF)
-    if not len(open_):
-        return best, which, limits
-    if len(open_) < n_nodes:  # only nodes that can be split
+    features: Sequence[tuple[IntArray, int]], target: _Target, node: IntArray, n_nodes: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the nodes that are split, and the feature and the limit of each best split."""
+    nodes = _Nodes.of(target, node, n_nodes)
+    open_ = np.flatnonzero(nodes.people >= 2 * FEWEST_IN_LEAF)
+    if len(open_) < n_nodes:
         place = np.full(n_nodes, UNKNOWN)
         place[open_] = np.arange(len(open_))
         rows = np.flatnonzero(place[node] >= 0)
         features = [(ranks[rows], n) for ranks, n in features]
-        node, target, persons = place[node[rows]], target.at(rows), persons[rows]
-    same = np.array_equal(persons, target.weights)
-    every = weight[open_], sums[:, open_], people[open_], whole[open_], least[open_]
-    for number, (ranks, n_ranks) in enumerate(features):
-        found = _splits(node * n_ranks + ranks, n_ranks, target, None if same else persons, *every)
-        better = open_[found[0] > best[open_]]
-        at = found[0] > best[open_]
-        best[better], which[better], limits[better] = found[0][at], number, found[1][at]
-    return best, which, limits
+        node, target, nodes = place[node[rows]], target.at(rows), nodes.at(open_)
+    best = _LEAST_GAIN * nodes.noise
+    which, limits = np.full((2, len(open_)), UNKNOWN)
+    for number, (ranks, n_ranks) in enumerate(features if len(open_) else ()):
+        gains, limit = _splits(ranks, n_ranks, target, node, nodes)
+        is_better = gains > best
+        best[is_better], limits[is_better] = gains[is_better], limit[is_better]
+        which[is_better] = number
+    split = np.flatnonzero(which != UNKNOWN)
+    return open_[split], which[split], limits[split]
 
 
 def _splits(
-    cells: IntArray,
-    n_ranks: int,
-    target: _Target,
-    persons: FloatArray | None,
-    weight: CountArray,
-    sums: CountArray,
-    people: CountArray,
-    whole: FloatArray,
-    least: FloatArray,
+    ranks: IntArray, n_ranks: int, target: _Target, node: IntArray, nodes: _Nodes
 ) -> tuple[FloatArray, IntArray]:
     """Return the gain and the limit of the best split of each node by one feature."""
-    n = len(weight)
-    of_cells, sums_of_cells = target.sums(cells, n * n_ranks)
-    left = of_cells.reshape(n, n_ranks).cumsum(axis=1)[:, :-1]
-    left_sums = sums_of_cells.reshape(-1, n, n_ranks).cumsum(axis=2)[:, :, :-1]
+    n = len(nodes.weight)
+    cells = node * n_ranks + ranks
+    weight, sums = target.sums(cells, n * n_ranks)
+    left = weight.reshape(n, n_ranks).cumsum(axis=1)[:, :-1]
+    left_sums = sums.reshape(-1, n, n_ranks).cumsum(axis=2)[:, :, :-1]
     left_people = left
-    if persons is not None:
-        counted = np.bincount(cells, persons, n * n_ranks).reshape(n, n_ranks)
-        left_people = counted.cumsum(axis=1)[:, :-1]
-    node, limit = np.nonzero(
-        (left_people >= FEWEST_IN_LEAF) & (people[:, None] - left_people >= FEWEST_IN_LEAF)
-    )
+    if target.persons is not None:
+        people = target.people(cells, weight.reshape(n, n_ranks))
+        left_people = people.cumsum(axis=1)[:, :-1]
+    right_people = nodes.people[:, None] - left_people
+    at, limit = np.nonzero((left_people >= FEWEST_IN_LEAF) & (right_people >= FEWEST_IN_LEAF))
     gains = np.zeros((n, n_ranks - 1))
-    below, above = left[node, limit], weight[node] - left[node, limit]
-    of_left = left_sums[:, node, limit]
-    gain = _score(below, of_left) + _score(above, sums[:, node] - of_left) - whole[node]
-    gains[node, limit] = np.where(gain > least[node], gain, 0.0)
+    below, of_left = left[at, limit], left_sums[:, at, limit]
+    of_right = _score(nodes.weight[at] - below, nodes.sums[:, at] - of_left)
+    gains[at, limit] = _score(below, of_left) + of_right - nodes.score[at]
     best = gains.argmax(axis=1)
     return gains[np.arange(n), best], best
-
-
-def _score(weight: CountArray, sums: CountArray) -> FloatArray:
-    return (sums**2).sum(axis=0) / np.where(weight > 0, weight, 1.0)

@@ -4,21 +4,77 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from .._messages import warn
+from .._messages import listed, warn
 from .._typing import BoolArray, IntArray
 from ..tables.frames import as_series
 from ..tables.table import ColumnType, type_of_dtype
 from .csv_fields import Bytes, Fields, gathered, quoted, unquoted
-from .csv_text import INTEGER, LARGEST_EXACT, MISSING, NUMBER, DelimitedText, are_exact, integer
+from .csv_text import (
+    INTEGER,
+    LARGEST_EXACT,
+    MISSING,
+    NUMBER,
+    DelimitedText,
+    are_exact,
+    integer,
+    is_number,
+)
 from .file_tables import Block, ByteStream, Sink, Source
 
 _DIGITS = re.compile(r"(\.?)(\d+)", re.ASCII)
+
+
+class NotNumbersError(ValueError):
+    """A column holds a text where a number is expected."""
+
+
+# Columns of this many different texts, most of which are numbers, are probably meant as numbers.
+_FEWEST_TEXTS, _MOSTLY_NUMBERS = 10, 0.9
+
+# Maximum number of rows that are named for a column.
+_MOST_ROWS = 5
+
+
+def are_mostly_numbers(texts: Iterable[str]) -> bool:
+    """Whether nearly all texts of a column are numbers, but not all."""
+    present = [text for text in texts if text.strip() not in MISSING]
+    n_numbers = sum(map(is_number, present))
+    return len(present) >= _FEWEST_TEXTS and _MOSTLY_NUMBERS * len(present) <= n_numbers < len(
+        present
+    )
+
+
+def rows_without_numbers(
+    source: DelimitedSource, names: Iterable[str], secret: Collection[str] = ()
+) -> str:
+    """Return the columns that hold texts, with the numbers of these rows.
+
+    Of secret columns only how many. The first row below the header is row 1; no text is shown.
+    """
+    rows: dict[str, list[int]] = {name: [] for name in names}
+    first = 1
+    for block in source.blocks():
+        for name, found in rows.items():
+            column = block.column(source.names.index(name))
+            texts = column.cat.categories
+            is_bad = np.array([not is_number(t) and t.strip() not in MISSING for t in texts])
+            found += (np.flatnonzero(is_bad.take(column.cat.codes)) + first).tolist()
+        first += len(block)
+    parts = []
+    for name, found in rows.items():
+        shown = [f"{row:,}" for row in found[:_MOST_ROWS]]
+        more = len(found) - len(shown)
+        shown += [f"{more:,} more"] if more else []
+        rows_of = f"row{'s'[: len(found) != 1]}"
+        where = f"{len(found):,} {rows_of}" if name in secret else f"{rows_of} {listed(shown)}"
+        parts += [f"{name!r} in {where}"] if found else []
+    return "; ".join(parts)
 
 
 def converted(column: pd.Series, family: str, name: Hashable) -> pd.Series:
@@ -49,7 +105,7 @@ def _numbers(texts: Iterable[str], name: Hashable) -> Any:
     present = [text for text in stripped if text is not None]
     # The value is not shown: it may be one of S.
     if not all(map(NUMBER.fullmatch, present)):
-        raise ValueError(f"The column {name!r} holds a text where a number is expected.")
+        raise NotNumbersError(f"The column {name!r} holds a text where a number is expected.")
     if not are_exact(present):
         raise ValueError(f"The column {name!r} has integers that are too large to be exact.")
     if all(map(INTEGER.fullmatch, present)):

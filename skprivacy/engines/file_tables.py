@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
-from .._messages import Message, doing, warn
+from .._messages import Message, doing, progress_bar, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -310,12 +310,10 @@ class Source(ABC):
 
     def watched_blocks(self, what: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
-        from tqdm.auto import tqdm
-
         size, raw = self.input.size, self.input.raw
-        options: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": not is_watched}
         doing(f"{what} rows")
-        with tqdm(total=size, desc=what, **options) as bar:
+        options: dict[str, Any] = {"total": size, "desc": what, "unit": "B", "unit_scale": True}
+        with progress_bar(is_shown=is_watched, **options) as bar:
             for block in self.blocks():
                 yield block
                 read = min(raw.tell(), size)

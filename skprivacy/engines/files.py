@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from .._messages import Message
+from .._messages import Message, warn
 from .._typing import FilePath, IntArray, NamedColumns
 from ..encoding.columns import BinsLike, Edges
 from ..encoding.values import family_of
@@ -29,7 +29,15 @@ from ..releasing.release import OF_TARGET, Release, notice_unknown, release_of
 from ..releasing.sampler import FreshSource, Noise, RowNoise, Words
 from ..tables.frames import as_table
 from ..tables.table import ColumnRoles, ColumnType
-from .csv_files import DelimitedSink, DelimitedSource, converted, written_numbers
+from .csv_files import (
+    DelimitedSink,
+    DelimitedSource,
+    NotNumbersError,
+    are_mostly_numbers,
+    converted,
+    rows_without_numbers,
+    written_numbers,
+)
 from .csv_text import DELIMITERS, are_numbers, has_values
 from .file_tables import (
     Block,
@@ -124,10 +132,12 @@ class FileTable(CountedTable):
         self._families, self._edges = dict(families or {}), dict[Any, BinsLike]()
         # Columns of texts that may turn out to be numbers or not.
         self._open: set[Any] = set()
+        self._is_noticed, self._secret = set[Any](), set[Any]()
         self._with_sample, self._sample, self._is_sampled = with_sample, RowSample([]), False
 
     def prepare(self, roles: ColumnRoles, counted: CountedColumns, edges: Edges) -> None:
         self._edges = dict(edges)
+        self._secret = {self.names[position] for position in roles.s_positions}
         self._families = dict.fromkeys(edges, "numbers") | dict.fromkeys(counted.person, "str")
         self._open = {*counted.in_table} - {*self._families}
         if self._with_sample or roles.kept_positions:
@@ -140,12 +150,13 @@ class FileTable(CountedTable):
         self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         tally, n_changed = Tally(names, edges=edges, limit=limit), 0
-        for block in self._blocks():
-            found = None
-            if numbers is not None:
-                n_changed += self._settle(block)
-                found = numbers.of_frame(self._frame(block, numbers.read))
-            add_rows(tally, self._reader(block), found)
+        with _naming_all(self.source, self._families, self._secret):
+            for block in self._blocks():
+                found = None
+                if numbers is not None:
+                    n_changed += self._settle(block)
+                    found = numbers.of_frame(self._frame(block, numbers.read))
+                add_rows(tally, self._reader(block), found)
         if n_changed:  # texts that were taken for numbers got other row numbers
             return self.count(names, edges, limit, numbers)
         if numbers is not None:
@@ -200,7 +211,20 @@ class FileTable(CountedTable):
             return {name: _decoded(column) for name, column in columns.items()}
         for name in columns.keys() - self._families.keys():
             self._families[name] = _family(columns[name])
+        self._notice_texts(columns)
         return {name: _converted(column, self._families[name]) for name, column in columns.items()}
+
+    def _notice_texts(self, columns: Mapping[Any, pd.Series]) -> None:
+        """Warn, once, of columns that would be numbers but for a few rows."""
+        assert isinstance(self.source, DelimitedSource)
+        texts = [n for n in columns if self._families[n] == "str" and n not in self._is_noticed]
+        self._is_noticed |= {*texts}
+        if odd := [name for name in texts if are_mostly_numbers(columns[name].unique())]:
+            where = rows_without_numbers(self.source, odd, self._secret)
+            warn(
+                f"Nearly all values of these columns are numbers, but not all, so they are read "
+                f"as texts: {where} (row 1 is below the header)."
+            )
 
     def sample(self, n_rows: int) -> SampledRows:
         rows = self._sample.rows()
@@ -213,6 +237,22 @@ class FileTable(CountedTable):
 
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(self.source.type_of(self.names.index(n), values[n]) for n in names)
+
+
+@contextmanager
+def _naming_all(
+    source: Source, families: Mapping[Any, str], secret: Collection[Any] = ()
+) -> Iterator[None]:
+    """Name all columns of numbers that hold a text, with their rows, in place of the first one."""
+    try:
+        yield
+    except NotNumbersError as error:
+        assert isinstance(source, DelimitedSource)
+        names = [name for name, family in families.items() if family == "numbers"]
+        raise ValueError(
+            f"{source.input.name} holds texts where numbers are expected: "
+            f"{rows_without_numbers(source, names, secret)} (row 1 is below the header)."
+        ) from error
 
 
 def count_source(
@@ -481,7 +521,9 @@ def release_rows(
         category, types = ColumnType("category"), zip_longest(release.types, families)
         release = replace(release, types=tuple(category if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
-    with RepeatedIds() as seen:
+    names = [source.names[position] for position in x_positions]
+    by_name = dict(zip(names, families, strict=True))
+    with RepeatedIds() as seen, _naming_all(source, by_name):
         noise = BlockNoise(release, settings, source, record_ids, secret_key, seen)
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
@@ -501,5 +543,5 @@ def release_rows(
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
-    notice_unknown([source.names[position] for position in x_positions], unknown, n_rows)
+    notice_unknown(names, unknown, n_rows)
     return n_rows

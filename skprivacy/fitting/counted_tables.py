@@ -309,7 +309,7 @@ class Batches:
         """Return the columns of some rows, in the form that is counted."""
         if known is not None:
             cells = pd.Series(known.of_columns(rows.x_columns, rows.fold))
-            rows = replace(rows, x_columns={"cell": cells}, folds={})
+            rows = replace(rows, x_columns={"cell": cells}, persons={})
         return self._counted.columns(rows)
 
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:

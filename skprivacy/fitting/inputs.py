@@ -18,7 +18,7 @@ from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
 from ..fitted import Fitted
-from ..releasing.record_ids import folds_in
+from ..releasing.record_ids import folds_of_persons, persons_in
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, plain_column
 from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of, type_of_dtype
 from .parameters import Settings
@@ -88,9 +88,9 @@ class LabelledRows:
     weights : of the rows, None for one each; multiplicities : the number of rows of the data that
     each row stands for, None for one; squares : sums of their squared weights, if there are
     weights; is_coarse : whether numbers of X may already stand for bins; cells : given if X is
-    already in cells, and its only column is the number of the cell; folds : the fold of each row
-    under the name of the column with person ids, if there is one; beside : the columns that are
-    published unchanged, under the budget.
+    already in cells, and its only column is the number of the cell; persons : the number of each
+    row's person, under the name of the column with person ids, if there is one; beside : the
+    columns that are published unchanged, under the budget.
     """
 
     s_columns: NamedColumns
@@ -101,13 +101,18 @@ class LabelledRows:
     squares: FloatArray | None = None
     is_coarse: bool = False
     cells: KnownCells | None = None
-    folds: NamedColumns = field(default_factory=dict)
+    persons: NamedColumns = field(default_factory=dict)
     beside: NamedColumns = field(default_factory=dict)
+
+    @property
+    def person(self) -> IntArray | None:
+        """The number of each row's person, None without a column of person ids."""
+        return next((c.to_numpy(dtype=np.intp) for c in self.persons.values()), None)
 
     @property
     def fold(self) -> IntArray | None:
         """The fold of each row, None without a column of person ids."""
-        return next((column.to_numpy() for column in self.folds.values()), None)
+        return None if self.person is None else folds_of_persons(self.person)
 
     @property
     def x_names(self) -> tuple[Any, ...]:
@@ -153,7 +158,7 @@ def _at(values: Any, chosen: IntArray) -> Any:
 class CountedColumns:
     """The names of columns that are counted together: of S, of X, of a target, and beside X.
 
-    person : the column with person ids, if any; folds are counted in its place.
+    person : the column with person ids, if any; their numbers are counted in its place.
     """
 
     s: tuple[Any, ...]
@@ -167,14 +172,14 @@ class CountedColumns:
         """Return the names of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
         s, x = tuple(rows.s_columns), tuple(rows.x_columns)
-        return cls(s, x, target, tuple(rows.folds), tuple(rows.beside))
+        return cls(s, x, target, tuple(rows.persons), tuple(rows.beside))
 
     @property
     def names(self) -> list[Any]:
         """All names, without repetition: the target may be a column of X as well."""
         targets = (f"the target {name!r}" for name in self.target or ())
-        folds = (f"the fold of {name!r}" for name in self.person)
-        return [*self.s, *self.x, *targets, *folds, *self.beside]
+        persons = (f"the person of {name!r}" for name in self.person)
+        return [*self.s, *self.x, *targets, *persons, *self.beside]
 
     @property
     def in_table(self) -> list[Any]:
@@ -187,7 +192,7 @@ class CountedColumns:
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
-        parts = (rows.s_columns, rows.x_columns, rows.target or {}, rows.folds, rows.beside)
+        parts = (rows.s_columns, rows.x_columns, rows.target or {}, rows.persons, rows.beside)
         return [column for part in parts for column in part.values()]
 
     def rows(
@@ -287,13 +292,13 @@ def read_inputs(
         index = dict(zip(labels_of(levels), levels, strict=True))
     settings.check_names(table.names or range(table.n_columns), tuple(s_columns))
     _check_orders(settings, table.named(roles.x_positions))
-    folds = None if settings.person is None else folds_in(roles, table, owner)
+    persons = None if settings.person is None else persons_in(roles, table, owner)
     rows = LabelledRows(
         s_columns,
         table.named(roles.x_positions),
         target_columns(owner, y, s_columns) if settings.has_target else None,
         weights,
-        folds={} if folds is None else {settings.person: pd.Series(folds)},
+        persons={} if persons is None else {settings.person: pd.Series(persons)},
         beside=table.named(roles.beside_positions),
     )
     passed = table.named(roles.kept_positions)

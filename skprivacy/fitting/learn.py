@@ -211,7 +211,7 @@ def _code_x(
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
-    if tuple(rows.folds) != (() if settings.person is None else (settings.person,)):
+    if tuple(rows.persons) != (() if settings.person is None else (settings.person,)):
         # Batches were counted before the parameter was changed.
         template = (
             "These rows were counted with another {person}: set it as it was, or start again."
@@ -238,7 +238,7 @@ def cells_learned_from(settings: Settings, rows: LabelledRows, cells: Cells) -> 
     if rows.target:
         v = Classes.of(*_learn(settings, rows, rows.target), list(rows.target.values()))
     alphabet, _, names = learn_cells(settings, rows, cells, secrets, s, v)
-    return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
+    return KnownCells(alphabet, names, tuple(rows.persons), frozen(cells))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:

@@ -6,6 +6,7 @@ and with any engine, and a second fit to the same rows is no second release of t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,11 +35,20 @@ from ..codes import UNKNOWN, count, mixed
 from ..design import Designer
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine, learn_positions
-from ..encoding.columns import FEWEST_ROWS, POOLED, BinsLike, ColumnAlphabet, Edges, as_edges
+from ..encoding.columns import (
+    FEWEST_ROWS,
+    POOLED,
+    BinsLike,
+    ColumnAlphabet,
+    Edges,
+    as_edges,
+    people_of,
+)
+from ..encoding.dependencies import CodedColumn, dependency
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..joint import count_pairs
-from ..releasing.record_ids import WORD_KEY_BYTES, folds_of_keys, text_words
+from ..releasing.record_ids import WORD_KEY_BYTES, persons_of_keys, text_words
 from ..solvers import DesignTask, most_symbols
 from ..utilities import Target
 from .inputs import CountedColumns, LabelledRows, code_beside
@@ -92,7 +102,7 @@ class Buckets(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class KeptRows(RowNumbers):
-    """The fold of each row in a sample, 0 without a column of person ids; -1 for other rows."""
+    """The number of each person in a sample, 0 without person ids; -1 for other rows."""
 
     buckets: Buckets
     is_kept: npt.NDArray[np.bool]
@@ -103,9 +113,9 @@ class KeptRows(RowNumbers):
         return tuple(dict.fromkeys([*self.buckets.read, *self.person]))
 
     def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.person), 0)
+        persons = next((persons_of_keys(columns[name], name) for name in self.person), 0)
         kept = self.is_kept[self.buckets.of_table(columns)]
-        return np.where(kept, folds, UNKNOWN).astype(np.int32)
+        return np.where(kept, persons, UNKNOWN).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +202,9 @@ _ROUGH_TOL = 1e-2
 
 # Columns with more unique values than this share are treated as identifiers.
 _UNIQUE_SHARE = 0.9
+
+# Numbers with more values than this get bins, even if other columns follow from them.
+_MOST_EXACT = 2_000
 
 # With fewer rows than this, no column is treated as an identifier.
 _FEWEST_ROWS_WITH_IDS = 20
@@ -333,11 +346,14 @@ def learn_cells(
     doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
-    columns, positions = learn_cell_columns(
-        list(rows.x_columns.values()), names, rows.weights, options
-    )
+    series = list(rows.x_columns.values())
+    columns, positions = learn_cell_columns(series, names, rows.weights, options)
+    if exact := _left_sides(columns, positions, rows, options):
+        for i in exact:
+            options[i] |= {"n_bins": None, "pooling": (None, None)}
+        columns, positions = learn_cell_columns(series, names, rows.weights, options)
     # Encoded as in `transform`: no row is counted in one cell and released from another.
-    codes = coded_rows(columns, list(rows.x_columns.values()), names)
+    codes = coded_rows(columns, series, names)
     task, row_of = _task(settings, rows, cells, columns, codes, secrets, s, v)
     partition, of_distinct = cells.learn(task)
     if partition.n_cells < 2:
@@ -351,7 +367,8 @@ def learn_cells(
         of_row = partition.cells(columns, codes, rows.fold)
     else:
         of_row = of_distinct[row_of]
-    of_rows = columns, positions, of_row, rows.weights, partition, rows.multiplicities
+    people = people_of(rows.multiplicities, rows.person, len(of_row))
+    of_rows = columns, positions, of_row, rows.weights, partition, people
     target = released_target(settings, rows)
     return cell_alphabet(*of_rows, settings.draws_together, target), of_row, names
 
@@ -362,7 +379,7 @@ def released_target(
     """Return the columns of a target that is released, and the positions of its values."""
     if not settings.release_target or rows.target is None:
         return (), []
-    options = [{"multiplicities": rows.multiplicities}] * len(rows.target)
+    options = [{"multiplicities": rows.multiplicities, "persons": rows.person}] * len(rows.target)
     return learn_positions(list(rows.target.values()), list(rows.target), rows.weights, options)
 
 
@@ -374,8 +391,39 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
         given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
     pooling = settings.min_frequency, most
-    same = {"multiplicities": rows.multiplicities, "order": settings.order_of(name)}
-    return {"n_bins": given, "pooling": pooling, **same}
+    same = {"multiplicities": rows.multiplicities, "persons": rows.person}
+    return {"n_bins": given, "pooling": pooling, "order": settings.order_of(name), **same}
+
+
+def _left_sides(
+    columns: Sequence[CellColumn],
+    positions: Sequence[IntArray],
+    rows: LabelledRows,
+    options: Sequence[dict[str, Any]],
+) -> set[int]:
+    """Return the columns of numbers from whose values others follow, and such others.
+
+    They get no bins, which would blur that, if most of their values are common.
+    """
+    every = [CodedColumn.of(c.alphabet, of) for c, of in zip(columns, positions, strict=True)]
+    exact: dict[int, CodedColumn] = {}
+    for i, (name, series) in enumerate(rows.x_columns.items()):
+        if columns[i].alphabet.is_cut and np.ndim(options[i]["n_bins"]) == 0:
+            codes, values = factorize(series, name)
+            sizes = count(codes, len(values), rows.multiplicities)[:-1]
+            are_common = 2 * sizes[sizes >= FEWEST_ROWS].sum() >= sizes.sum()
+            if are_common and len(values) <= _MOST_EXACT:
+                n, is_missing = len(values), codes == UNKNOWN
+                exact[i] = CodedColumn(np.where(is_missing, n, codes), n + 1, n)
+    every = [exact.get(i, column) for i, column in enumerate(every)]
+    pairs = itertools.product(exact, range(len(every)))
+    return {
+        side
+        for a, b in pairs
+        if a != b and dependency(every[a], every[b], rows.multiplicities) is not None
+        for side in (a, b)
+        if side in exact
+    }
 
 
 def _task(
@@ -398,7 +446,7 @@ def _task(
     n_beside = code_beside(settings, rows)[0].n_symbols if rows.beside else 1
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     seen = [s, v] if cells.needs_target and v is not None else []
-    labels = [of.codes for of in seen] + [fold.to_numpy() for fold in rows.folds.values()]
+    labels = [*(of.codes for of in seen), *([] if rows.fold is None else [rows.fold])]
     parts = np.column_stack([*labels, codes])
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
@@ -418,7 +466,7 @@ def _task(
         max(2, most // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly that many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
-        distinct[:, len(labels) - 1] if rows.folds else None,
+        None if rows.fold is None else distinct[:, len(labels) - 1],
     )
     if not seen:
         return task, of_row

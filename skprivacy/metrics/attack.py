@@ -274,7 +274,7 @@ def linkage(
         requirement = f"some of the columns {names}, but not all"
         raise ValueError(message(owner, "known", requirement, known))
     sizes = [len(next(iter(frame.values()))) for frame in frames]
-    codes = [_as_codes([frame[name] for frame in frames]) for name in names]
+    codes = [as_codes([frame[name] for frame in frames]) for name in names]
     of_known = [name in given for name in names]
     whole = _linked(codes, of_known, sizes)
     each = [_linked(codes, [other != name for other in names], sizes) for name in names]
@@ -284,7 +284,7 @@ def linkage(
     return found
 
 
-def _as_codes(parts: Sequence[pd.Series]) -> IntArray:
+def as_codes(parts: Sequence[pd.Series]) -> IntArray:
     """Return the values of a column of several tables as codes of their own, or of their part."""
     column = pd.concat([part.reset_index(drop=True) for part in parts], ignore_index=True)
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)

@@ -111,7 +111,8 @@ def divided(
 
 def legend_above(axis: Axes, ncols: int) -> None:
     """Put the legend above the axes."""
-    axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=ncols)
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axis.legend(fontsize="small", frameon=False, ncols=ncols, **place)
 
 
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
@@ -149,22 +150,22 @@ def texts_of(labels: Iterable[Hashable]) -> list[str]:
     return short(readable(labels, ", ", "missing"))
 
 
-def short(texts: Sequence[str]) -> list[str]:
+def short(texts: Sequence[str], longest: int = _LONGEST_LABEL) -> list[str]:
     """Return texts cut to a length, still different, and escaped for matplotlib."""
-    kept = _LONGEST_LABEL - 1
+    kept = longest - 1
     # Cut out the middle, unless that is where they differ.
     for tail in sorted(range(kept + 1), key=lambda tail: abs(tail - kept // 2)):
-        found = [_cut(text, tail) for text in texts]
+        found = [_cut(text, tail, longest) for text in texts]
         if len(set(found)) == len(set(texts)):
             return [_escaped(text) for text in found]
-    return [_escaped(f"{_cut(text, kept // 2)}#{i}") for i, text in enumerate(texts)]
+    return [_escaped(f"{_cut(text, kept // 2, longest)}#{i}") for i, text in enumerate(texts)]
 
 
-def _cut(text: str, tail: int) -> str:
-    """Return a text cut to the longest length; tail : number of characters kept at its end."""
-    if len(text) <= _LONGEST_LABEL:
+def _cut(text: str, tail: int, longest: int) -> str:
+    """Return a text cut to a length; tail : number of characters kept at its end."""
+    if len(text) <= longest:
         return text
-    return f"{text[: _LONGEST_LABEL - 1 - tail]}…{text[len(text) - tail :]}"
+    return f"{text[: longest - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def _escaped(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .._validation import check_integer
 from ..describing.numbers import percent
 from ..mechanism import Guarantee, Mechanism
 from .canvas import (
@@ -97,7 +98,9 @@ class MechanismDisplay:
         """
         return cls(mechanism_of(transformer)).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "Blues") -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, cmap: str | Colormap = "Blues", most: int = MOST_TICKS
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -106,13 +109,16 @@ class MechanismDisplay:
             Where to draw; it is divided in two.
         cmap : str or matplotlib Colormap, default="Blues"
             The colours of probabilities.
+        most : int, default=40
+            Maximum number of rows and of columns: the most frequent ones are drawn.
         """
+        check_integer(type(self).__name__, "most", most, low=1)
         # The most frequent symbols and outputs, in their order.
         shares = self.mechanism.p_x, self.mechanism.p_y
-        rows, columns = (np.sort(np.argsort(-p, kind="stable")[:MOST_TICKS]) for p in shares)
+        rows, columns = (np.sort(np.argsort(-p, kind="stable")[:most]) for p in shares)
         channel = self.mechanism.channel[np.ix_(rows, columns)]
         n_x, n_y = channel.shape
-        size = (min(14, 2.6 + 0.62 * n_y), min(12, 2.2 + 0.42 * n_x))
+        size = (min(14, 2.6 + 0.55 * n_y), min(12, 1.8 + 0.3 * n_x))
         self.figure_, (self.ax_p_y_, self.ax_) = divided(
             ax, size, nrows=2, height_ratios=[1, min(6.0, max(2.0, 0.45 * n_x))]
         )
@@ -138,6 +144,9 @@ class MechanismDisplay:
 
 
 _MARKERS = "osD^vP*X"  # one for each group of S that is drawn
+
+# Widths of the legend of groups, and of the marker of an entry, in letters.
+_LEGEND_WIDTH, _MARKER_WIDTH = 52, 7
 
 
 class LeakageDisplay:
@@ -234,22 +243,25 @@ class LeakageDisplay:
         """
         return cls(mechanism_of(transformer), limits=limits, secret=secret).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, most: int = MOST_TICKS) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; it is divided in two.
+        most : int, default=40
+            Maximum number of outputs: those that leak most are drawn.
         """
+        check_integer(type(self).__name__, "most", most, low=1)
         # The outputs that leak most in the rows, and the one with the largest limit.
-        most = np.argsort(-self._secret.leakage, kind="stable")[:MOST_TICKS]
+        drawn = np.argsort(-self._secret.leakage, kind="stable")[:most]
         if self.limits is not None:
             worst = int(np.argmax(self.limits.per_output.to_numpy()))
-            most[-1] = most[-1] if worst in most else worst
-        self._outputs = np.sort(most)
+            drawn[-1] = drawn[-1] if worst in drawn else worst
+        self._outputs = np.sort(drawn)
         n_y = len(self._outputs)
-        size = (9.5, min(12, 1.6 + 0.36 * n_y))
+        size = (9.5, min(12, 2.2 + 0.28 * n_y))
         self.figure_, (self.ax_, self.ax_posterior_) = divided(ax, size, ncols=2)
         self._draw_leakage()
         self._draw_posteriors()
@@ -285,7 +297,7 @@ class LeakageDisplay:
         axis.set(xlim=(0, end), xlabel=f"leakage ({text_of_measure(mechanism.measure)})")
         axis.set_ylabel(count_of("released Y", n_y, mechanism.y_labels))
         if axis.lines:
-            legend_above(axis, 2)
+            legend_above(axis, 1)
         label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
 
     def _draw_posteriors(self) -> None:
@@ -301,4 +313,5 @@ class LeakageDisplay:
         more = f"; {left_out} smaller groups are not drawn" if left_out else ""
         axis.set(xlabel=f"P(S | y); lines: P(S){more}", xlim=(0, 1), yticks=[])
         axis.xaxis.set_major_formatter("{x:.0%}")
-        legend_above(axis, 4)
+        longest = max(map(len, labels), default=0)
+        legend_above(axis, max(1, int(_LEGEND_WIDTH / (longest + _MARKER_WIDTH))))

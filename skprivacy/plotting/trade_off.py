@@ -16,6 +16,7 @@ from ..solvers import Solver
 from .canvas import (
     axes_for,
     check_joint,
+    legend_above,
     mechanism_of,
     plain_ticks,
     text_of_measure,
@@ -162,12 +163,13 @@ class PrivacyUtilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw.
         """
-        self.figure_, self.ax_ = axes_for(ax, (7.6, 3.8))
+        self.figure_, self.ax_ = axes_for(ax, (7.6, 3.2))
         self.lines_ = []
         paths = {name: _drawable(path) for name, path in self.paths.items()}
         for name, path in paths.items():
             budgets = [_budget(mechanism) for mechanism in path]
-            kept = [mechanism.normalized_utility for mechanism in path]
+            # The mechanism of a smaller budget keeps a larger one too.
+            kept = np.maximum.accumulate([mechanism.normalized_utility for mechanism in path])
             (line,) = self.ax_.plot(budgets, kept, label=_curve_label(name, path), lw=2)
             self.lines_.append(line)
         self._draw_bound([mechanism for path in paths.values() for mechanism in path])
@@ -183,24 +185,32 @@ class PrivacyUtilityDisplay:
         if chosen and np.isfinite(chosen):
             self.ax_.axvline(chosen, color="0.45", ls="--", lw=1.2, zorder=0)
             place: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
-            self.ax_.annotate(f"ε = {chosen:g}", (chosen, 1.0), ha="center", va="bottom", **place)
-        self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+            place |= {"xytext": (4, 4), "textcoords": "offset points"}
+            self.ax_.annotate(f"ε = {chosen:g}", (chosen, 0.0), **place)
+        legend_above(self.ax_, 2)
         return self
 
     def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
-        """Draw the tightest bound of all curves, above the best of them."""
+        """Draw the tightest bound of all curves, above the best of them, where one is proven."""
         if not mechanisms:
             return
         budgets = sorted({_budget(mechanism) for mechanism in mechanisms})
         at = [[m for m in mechanisms if _budget(m) == budget] for budget in budgets]
         best = np.array([max(m.normalized_utility for m in each) for each in at])
+        best = np.maximum.accumulate(best)
         bound = np.maximum([min(m.normalized_upper_bound for m in each) for each in at], best)
+        is_proven = (bound < 1) | (
+            best > 1 - _VISIBLE
+        )  # that nothing keeps more than all is known
+        if not is_proven.any():
+            return
         room = "room above, at most"
         if mechanisms[0].confidence is not None:  # bounds are about the rows
             room = "kept for the rows alone, at most"
-        label = room if (bound - best).max() > _VISIBLE else None
-        self.ax_.fill_between(budgets, best, bound, color="0.5", alpha=0.25, lw=0, label=label)
-        if label is None:
+        label = room if (bound - best)[is_proven].max() > _VISIBLE else None
+        style: dict[str, Any] = {"color": "0.5", "alpha": 0.25, "lw": 0, "label": label}
+        self.ax_.fill_between(budgets, best, bound, where=is_proven, **style)
+        if label is None and is_proven.all():
             certified = "certified: no mechanism keeps more"
             self.ax_.plot(budgets, bound, color="0.2", ls=":", lw=1.4, zorder=3, label=certified)
 

@@ -195,6 +195,9 @@ _MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 4, 1e-4, 1e-6
 # If budgets are linear rows, the multipliers of one program tell most pairs of the next one.
 _ROUNDS_OF_PAIRS, _LATER_ROUNDS, _NEW_IF_CURVED = 3, 1, 3
 
+# If all other pairs together save less than this share of the range of losses, none is added.
+_WORTH_PAIRS = 2e-4
+
 # Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
 
@@ -313,6 +316,9 @@ class ConeProgram:
         problem, answer = answered
         saved = -problem.reduced_costs(self._p_x[:, None] * loss, answer)
         saved[pairs | ~self._allowed] = 0.0
+        # All pairs together cannot save more than this: a symbol has one row of the channel.
+        if saved.max(axis=1).clip(min=0).sum() <= _WORTH_PAIRS * np.ptp(loss):
+            return pairs
         new = _smallest_of_rows(-saved, most) & (saved > _CHEAPER * self._p_x[:, None])
         return pairs | new
 
@@ -442,7 +448,6 @@ class _Problem:
         costs, at_norm = cost + duals[:n_x, None], self._n_linear
         for y, columns in enumerate(self._columns):
             at, of_output = self._first_equal[y], values[self._starts[y] :]
-            costs[:, y] += duals[at] * self._budgets[0].p_x
             for budget, place, size in zip(self._budgets, columns, self._norms[y], strict=True):
                 n_s = len(place.lifts)
                 costs[:, y] += duals[at + 1 : at + 1 + n_s] @ budget.given_s
@@ -476,7 +481,8 @@ def _block(budgets: Sequence[RobustBudget], symbols: IntArray) -> tuple[list[_Co
         at += n_s + 2 + len(others)
     unit, n_symbols, rows = np.eye(at), len(symbols), _Rows()
     g, q, peak = unit[:n_symbols], unit[n_symbols], unit[n_symbols + 1]
-    rows.equal.append((budgets[0].p_x[symbols] @ g - q)[None])
+    # P(y) from the lifts, not from ``g``: every row that has ``g`` makes factorisations denser.
+    rows.equal.append((budgets[0].p_s @ unit[columns[0].lifts] - q)[None])
     rows.at_most += [-g, g - peak]
     for budget, places in zip(budgets, columns, strict=True):
         lifts, t = unit[places.lifts], unit[places.room]

@@ -93,7 +93,7 @@ _SMALLER_BETA = 0.88
 
 # Number of steps with new slopes, (at first, later): with few symbols, with many, and with many if
 # a design for the sample is the start; and the share of the utility that is worth another step.
-_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 1), 1e-5
+_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 2), 1e-5
 
 # Shares of the budgets for which designs for the sample start the search. With many symbols, only
 # one: the first of these that exists. Labels that a design for a smaller budget lacks are lost.
@@ -223,6 +223,7 @@ class ConfidentSearch:
 
     def _designs(self, design_for: Callable[[float], FloatArray | None]) -> list[FloatArray]:
         """Return the designs to start from: with few symbols all, with many one."""
+        shares: tuple[float, ...]
         if self._has_few:
             shares = _START_SHARES if self._loss is None else ()
         else:

@@ -61,9 +61,9 @@ def named_outputs(
 # Of each output, this many of the best symbols, and all that are this likely given the output.
 _MOST_SHOWN, _LIKELY = 24, 1e-6
 
-# Ties are broken by a pseudorandom worth below this, which is the same on every machine, and the
-# result is rounded to multiples of the grain.
-_TIE, _GRAIN = 1e-7, 2.0**-40
+# Ties are broken by a pseudorandom worth below this, which is the same on every machine. The
+# tolerance of the solver is far below it, and the result is rounded to multiples of the grain.
+_TIE, _TOL, _GRAIN = 1e-6, 1e-10, 2.0**-40
 
 
 def shown_symbols(
@@ -107,7 +107,10 @@ def _transported(p_yx: FloatArray, loss: FloatArray | None) -> FloatArray:
     wanted = np.concatenate([kept.sum(axis=1), kept.sum(axis=0)])
     # The rows add up to the same as the columns: one of them is redundant.
     answer = linprog(
-        -(worth[y, c] + _TIE * tie), A_eq=vstack([cells, columns]).tocsr()[:-1], b_eq=wanted[:-1]
+        -(worth[y, c] + _TIE * tie),
+        A_eq=vstack([cells, columns]).tocsr()[:-1],
+        b_eq=wanted[:-1],
+        options={"primal_feasibility_tolerance": _TOL, "dual_feasibility_tolerance": _TOL},
     )
     together = p_yx.copy()  # what is kept is a solution too
     if answer.status == 0:
@@ -208,8 +211,8 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, all_names: list[str]) ->
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
         kind = "cell" if alphabet.of_cells else "pool of rare combinations"
-        problem = "Released labels cannot be read back into outputs: the columns of a {kind} are "
-        advice = "drawn anew for each row. Use {output='symbol'}."
+        problem = "Released labels cannot be read back into outputs: rows of a {kind} are made "
+        advice = "up. Use {output='symbol'}."
         raise UnreadableLabelsError(Message.of(problem + advice, kind=kind))
     names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, all_names), names)

@@ -335,17 +335,32 @@ def text_words(key: bytes, texts: Sequence[str]) -> Words:
     return keyed_words(key, EncodedIds(texts, _of_objects))
 
 
-# Folds of rows by the keys of people: all rows of a person are in the same fold.
+# Numbers and folds of rows by the keys of people: all rows of a person are in the same fold.
 
 
 # Not a secret: it must be the same everywhere, and differ from the keys of noise.
 _KEY = b"skprivacy groups".ljust(WORD_KEY_BYTES)
 
 
-def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
-    """Return the fold of each key; name : of their column, for errors, which never show a key.
+# Few people share one of these numbers. Counts of numbers are never more than those of people, and
+# tables with many rows of few kinds stay small when they are counted with them.
+_PERSONS = 1 << 12
 
-    An integer has the fold of its digits, because in a file it may be a text, and in an array a
+
+def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
+    """Return the fold of each key; name : of their column, for errors, which never show a key."""
+    return folds_of_persons(persons_of_keys(keys, name))
+
+
+def folds_of_persons(persons: IntArray) -> IntArray:
+    """Return the fold of each person's number."""
+    return persons % N_FOLDS
+
+
+def persons_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
+    """Return the number of the person whom each key names; name : of their column, for errors.
+
+    An integer has the number of its digits, because in a file it may be a text, and in an array a
     float.
     """
     codes, distinct = pd.factorize(keys)
@@ -355,7 +370,7 @@ def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
         found = "The column {name!r}, which {person} names, is missing in {n:,} of {rows:,} rows: "
         advice = "give such a row a key of its own, or leave it out."
         raise ValueError(Message.of(found + advice, name=name, n=n_missing, rows=len(keys)))
-    return (text_words(_KEY, texts) % np.uint64(N_FOLDS)).astype(np.intp)[codes]
+    return (text_words(_KEY, texts) % np.uint64(_PERSONS)).astype(np.intp)[codes]
 
 
 def _text(key: Any, name: Hashable) -> str:
@@ -371,8 +386,8 @@ def _text(key: Any, name: Hashable) -> str:
     raise TypeError(Message.of(problem + advice, name=name, **values))
 
 
-def folds_in(roles: ColumnRoles, table: Table, owner: str) -> IntArray | None:
-    """Return the fold of each row of a table, None without person ids."""
+def persons_in(roles: ColumnRoles, table: Table, owner: str) -> IntArray | None:
+    """Return the number of each row's person, None without person ids."""
     if (position := roles.person_in(table, owner)) is None:
         return None
-    return folds_of_keys(table.column(position), table.label(position))
+    return persons_of_keys(table.column(position), table.label(position))

@@ -17,7 +17,7 @@ from ..fitted import Fitted, ReleasedTarget
 from ..tables.frames import Table
 from ..tables.table import ColumnRoles, ColumnType, check_no_copy
 from .output_names import posterior_names, readable
-from .record_ids import folds_in
+from .record_ids import folds_of_persons, persons_in
 from .sampler import (
     IDENTITY_LANE,
     OUTPUT_LANE,
@@ -166,7 +166,8 @@ class Release:
         positions = self.roles.match(table, self.owner)
         x_positions = [positions[p] for p in self.roles.read_positions]
         unknown: Counter[Hashable] = Counter()
-        folds = folds_in(self.roles, table, self.owner)
+        persons = persons_in(self.roles, table, self.owner)
+        folds = None if persons is None else folds_of_persons(persons)
         released = self.replacements(table, x_positions, noise, unknown, folds)
         notice_unknown([table.label(p) for p in x_positions], unknown, table.n_rows)
         columns: list[tuple[Any, Any]] = []

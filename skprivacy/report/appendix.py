@@ -20,14 +20,17 @@ from ..cells import Cells
 from ..describing import ReleaseSummary, SecretSummary
 from ..describing.face_value import DOES_NOT_APPLY
 from ..describing.numbers import limit
+from ..describing.verdict import Scale
 from ..engines.file_tables import sha256_of
+from ..fitting.fitted_estimator import settings_of
 from ..fitting.parameters import Settings
 from ..measures import SCOPES, Measure, every_measure
 from ..measures.measure import leakage_in, output_values
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
-from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
+from ..plotting.canvas import text_of_measure, text_of_solver
 from ..plotting.trade_off import OWN
 from ..solvers import Solver
+from ..transformer import PrivacyFunnelTransformer
 from ..utilities import UTILITY_ROUNDING, Utility
 from .layout import BLANK, Figure, Section, Table, facts
 
@@ -165,12 +168,15 @@ WORDS = {
     "points": "Percentage points, the difference of two percentages: 53% is 3 points more than "
     "50%.",
     "population": "All people the rows could have been about. The rows themselves are a sample.",
-    "protection": "Strong: no group's probability moves by more than 5 points or more than "
-    "doubles. Moderate: 15 points, three times. Weak: 30 points, five times. None: beyond that, "
-    "or a released value may reveal a group with certainty, or rule one out.",
     "symbol": "What the channel treats as one value: a value, a range of numbers, a pool of rare "
     "values, or a cell of similar rows.",
 }
+
+
+def words_on(scale: Scale) -> dict[str, str]:
+    """Return the words of a report, with the scale of its verdict."""
+    whose = "" if scale.is_default else f" (the scale of {scale.name}, SHA-256 {scale.sha256})"
+    return dict(sorted({**WORDS, "protection": f"{scale.in_words()}{whose}"}.items()))
 
 
 def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
@@ -199,7 +205,7 @@ def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
         )
     return Section(
         "For specialists",
-        ["S is protected, X is the input of the mechanism, and Y its output.", gap],
+        [f"S is protected, X is the input of the mechanism, and Y its output. {gap}"],
         [
             facts("What was kept, and how", figures),
             *(_every_measure(secret) for secret in summary.secrets.values()),
@@ -221,6 +227,10 @@ def _every_measure(secret: SecretSummary) -> Table:
     return Table(about, cells.rename_axis("measure"))
 
 
+# Maximum number of symbols and of released values in a picture that is printed.
+_MOST_DRAWN = 10
+
+
 def pictures(
     summary: ReleaseSummary, mechanism: Any, settings: Settings, with_curve: bool
 ) -> Section:
@@ -230,7 +240,9 @@ def pictures(
         f"after it. P is a share of all rows, P(S | y) of the rows with one released value."
     )
     figures = [_curve(summary, mechanism, settings)] if with_curve else []
-    figures += [_channel(mechanism), *map(_leakage_of, summary.secrets.values())]
+    if not summary.fidelity.of_cells:  # the names of cells say nothing
+        figures.append(_channel(mechanism))
+    figures += map(_leakage_of, summary.secrets.values())
     return Section("Pictures", [names], figures=figures)
 
 
@@ -254,13 +266,15 @@ def _channel(mechanism: Any) -> Figure:
         f"{_drawn(n_y)} released values (columns). The most frequent value makes up "
         f"{np.max(mechanism.p_y):.0%} of the release.",
         lambda is_dark: (
-            MechanismDisplay(mechanism).plot(cmap="Blues_r" if is_dark else "Blues").figure_
+            MechanismDisplay(mechanism)
+            .plot(cmap="Blues_r" if is_dark else "Blues", most=_MOST_DRAWN)
+            .figure_
         ),
     )
 
 
 def _drawn(n: int, which: str = "commonest") -> str:
-    return f"the {MOST_TICKS} {which} of {n}" if n > MOST_TICKS else str(n)
+    return f"the {_MOST_DRAWN} {which} of {n}" if n > _MOST_DRAWN else str(n)
 
 
 def _leakage_of(secret: SecretSummary) -> Figure:
@@ -273,14 +287,19 @@ def _leakage_of(secret: SecretSummary) -> Figure:
         f"a limit for one value, and the dashed line at {limit(limits.max_leakage)} is a limit "
         f"for all of them at once. Right: the distribution of {secret.name} given each value, and "
         f"in all rows.",
-        lambda is_dark: LeakageDisplay.from_mechanism(secret.secret, limits=limits).figure_,
+        lambda is_dark: (
+            LeakageDisplay(secret.secret, limits=limits).plot(most=_MOST_DRAWN).figure_
+        ),
     )
 
 
 def recipe(epsilon: Any, settings: Settings) -> Section:
     """Return settings and versions; epsilon : the budgets of the mechanism."""
-    parameters = {name: repr(value) for name, value in settings.parameters().items()}
-    for name, value in settings.parameters().items():
+    usual = settings_of(PrivacyFunnelTransformer()).parameters()
+    chosen = settings.parameters()
+    chosen = {name: value for name, value in chosen.items() if repr(value) != repr(usual[name])}
+    parameters = {name: repr(value) for name, value in chosen.items()}
+    for name, value in chosen.items():
         if isinstance(value, Measure | Solver | Utility | Cells):  # by its name, not by its class
             parameters[name] = repr(value).replace(type(value).__name__, value.name)
     parameters["epsilon"] = repr(epsilon)
@@ -297,6 +316,9 @@ def recipe(epsilon: Any, settings: Settings) -> Section:
     }
     return Section(
         "How to repeat it",
-        ["The same rows, with the same weights, and these settings give the same channel."],
+        [
+            "The same rows, with the same weights, and these settings give the same channel. All "
+            "other settings have the default of this version."
+        ],
         [facts("Settings", parameters), facts("Versions", versions)],
     )

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import in_points
+from .._messages import in_points, listed
 from .._typing import ColumnsLike, CountArray, IntArray, TableLike
 from ..cells import CellAlphabet
 from ..describing import SecretSummary
 from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
-from ..encoding.rows import FEWEST_IN_LEAF, contradictions
+from ..encoding.dependencies import contradictions
+from ..encoding.rows import FEWEST_IN_LEAF
 from ..fitted import Fitted
 from ..fitting.held_out import known_codes
 from ..fitting.inputs import sensitive_again
@@ -52,6 +53,15 @@ class Attacked:
     attacker: Attacker | None
     cv: Splits
     confidence: float
+
+    def published(self, fitted: Fitted) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the columns that are published with values, before and after the release."""
+        roles = fitted.roles
+        table, out = (as_table(frame, _OWNER) for frame in (self.df, self.released))
+        at, names = roles.match(table, _OWNER), {p: str(roles.name(p)) for p in roles.order}
+        every = [str(name) for name in names_out(roles, fitted.posterior.labels, "label")]
+        before = _frame({names[p]: table.column(at[p]) for p in roles.order})
+        return before, _frame({n: out.column(every.index(n)) for n in names.values()})
 
 
 def groups_of(
@@ -160,89 +170,159 @@ def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
 
 
-# Rows that are made up from cells: contradictions, and whether people can be found in them.
+# Whether people can be found, before and after the release. No budget bounds this.
 
 
-_WHAT_MADE_UP_ROWS_ARE = (
-    "Released rows are made up, and copied from nobody. A cell is drawn from the released symbol, "
-    "and the columns of a row are drawn together from what people in similar rows have: at least "
-    "{fewest} of them. Values that fewer than {rare} people have are not shown. The budget covers "
-    "all of it, because it depends on the released symbol alone."
+_WHAT_IS_FOUND = (
+    "No budget bounds these figures: the guarantee is about {protected}. They compare {n_rows:,} "
+    "rows as they are with {a_release} of them, in the published columns. Somebody whose row is "
+    "like no other can be singled out by whoever knows these values. A released row that is "
+    "verbatim in the table need not be about the person whose row that is: {why}."
 )
-
-
-def made_up_section(fitted: Fitted, settings: Settings, attacked: Attacked) -> list[Section]:
-    """Return the section on made-up rows, if columns are drawn together."""
-    alphabet = fitted.alphabet.x_alphabet
-    has_person = fitted.roles.person_position is not None
-    is_shown = settings.output == "label" and settings.made_up != "column_by_column"
-    if not isinstance(alphabet, CellAlphabet) or not is_shown or alphabet.row_model is None:
-        return []
-    roles = fitted.roles
-    table, out = (as_table(frame, _OWNER) for frame in (attacked.df, attacked.released))
-    at = roles.read_in(table, _OWNER)[: len(roles.x_positions)]
-    names = list(map(roles.name, roles.x_positions))
-    raw = [table.column(position).reset_index(drop=True) for position in at]
-    every = list(names_out(roles, fitted.posterior.labels, settings.output))
-    shown_columns = [out.column(every.index(name)) for name in names]
-    said = [_WHAT_MADE_UP_ROWS_ARE.format(fewest=FEWEST_IN_LEAF, rare=FEWEST_ROWS)]
-    columns = alphabet.columns
-    before, after = (
-        [column.positions(s, n) for column, s, n in zip(columns, each, names, strict=True)]
-        for each in (raw, shown_columns)
-    )
-    found, n_wrong = contradictions(columns, before, after)
-    tables = []
-    if found:
-        texts = {
-            f"{names[b]} follows from {names[a]}": f"{n:,} of {out.n_rows:,} rows contradict it"
-            for a, b, n in found
-        }
-        tables.append(facts("Exact dependencies of the table", texts))
-    said.append(f"{n_wrong:,} of {out.n_rows:,} released rows contradict such a dependency.")
-    if not has_person and table.n_rows >= _FEWEST_LINKED:
-        linked = _linkage(alphabet, raw, names, attacked.confidence)
-        tables.append(Table("Made-up rows searched for people", _linked(linked)))
-        said.append(
-            "Somebody who knows some columns of a person may look for released rows that agree, "
-            "and believe what these say about the others. In the table, rows were made up by a "
-            "model of one half of the rows, and people of both halves were looked for: members "
-            "must not be guessed much better than others, who had nothing to do with it."
-        )
-    return [Section("Made-up rows", said, tables)]
-
+_REPLACED, _MADE_UP = "values are replaced at random", "rows are made up"
+_WHAT_LINKAGE_IS = (
+    "In the linkage test, somebody knows all columns of a person but one, looks for rows that "
+    "agree, and reads the last column from them. The figure is how much more often this is right "
+    "for people in the table than for others, who had nothing to do with it{how}. An interval "
+    "that holds 0 shows no link between a person and a row."
+)
+_HALVES = ": one half of the rows stands for the table, the other for these others"
 
 # With fewer rows, chance decides a search for people.
 _FEWEST_LINKED = 200
 
 
-def _linkage(
-    alphabet: CellAlphabet, raw: list[pd.Series], names: list[Any], confidence: float
-) -> pd.DataFrame:
-    """Return how well people are found in rows that were made up by a model of half of them."""
-    order = np.random.default_rng(0).permutation(len(raw[0]))
-    halves = np.array_split(order, 2)
-    members, others = ([column.iloc[half] for column in raw] for half in halves)
-    made = alphabet.made_up_anew(members, names, seed=0)
-    frames = (_frame(dict(zip(names, columns, strict=True))) for columns in (members, others))
-    assert made is not None
-    return linkage(made, *frames, confidence=confidence)
+def reidentification_section(
+    fitted: Fitted, settings: Settings, attacked: Attacked, protected: str
+) -> list[Section]:
+    """Return the section on people who could be found, if values are released.
 
-
-def _linked(found: pd.DataFrame) -> pd.DataFrame:
-    """Return figures of `linkage` as texts."""
-    return pd.DataFrame(
-        {
-            "members guessed right": [f"{x:.1%}" for x in found["right"]],
-            "others guessed right": [f"{x:.1%}" for x in found["right_others"]],
-            "difference": [in_points(x, "+z.1f") for x in found["difference"]],
-            "interval": [
-                f"{100 * low:+z.1f} to {in_points(high, '+z.1f')}"
-                for low, high in zip(found["low"], found["high"], strict=True)
-            ],
-        },
-        index=pd.Index(found["known"], name="known about a person"),
+    protected : the names of S.
+    """
+    if settings.output != "label" or not fitted.roles.order:
+        return []
+    before, after = attacked.published(fitted)
+    is_made_up = _is_made_up(fitted, settings)
+    again = "a fresh release" if settings.random_state is None else "the release"
+    said = [
+        _WHAT_IS_FOUND.format(
+            protected=protected,
+            n_rows=len(before),
+            a_release=again,
+            why=_MADE_UP if is_made_up else _REPLACED,
+        )
+    ]
+    figures = singled_out(before, after)
+    has_person = fitted.roles.person_position is not None
+    if len(before.columns) > 1 and len(before) >= _FEWEST_LINKED and not has_person:
+        figures |= _linkages(fitted, is_made_up, before, after, attacked.confidence)
+        said.append(_WHAT_LINKAGE_IS.format(how=_HALVES))
+    cells = pd.DataFrame.from_dict(figures, orient="index", columns=["before", "after"])
+    names = listed(before.columns)
+    caption = (
+        f"People who could be found, by {names if len(before.columns) < 5 else 'all columns'}"
     )
+    tables = [Table(caption, cells.rename_axis("figure"))]
+    if is_made_up:
+        said.append(_WHAT_MADE_UP_ROWS_ARE.format(fewest=FEWEST_IN_LEAF, rare=FEWEST_ROWS))
+        tables += _dependencies(fitted, before, after, said)
+    return [Section("Re-identification, before and after", said, tables)]
+
+
+def singled_out(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, list[str]]:
+    """Return shares of unique rows, and of rows that are in the table, before and after."""
+    rows = _row_codes(before, after)
+    parts = rows[: len(before)], rows[len(before) :]
+    counts = [np.bincount(part, minlength=rows.max() + 1) for part in parts]
+    unique = [np.mean(count[part] == 1) for count, part in zip(counts, parts, strict=True)]
+    figures = {
+        "rows like no other": [f"{x:.1%}" for x in unique],
+        "rows verbatim in the table": [
+            "100.0%",
+            f"{np.mean(counts[0][parts[1]] > 0):.1%}",
+        ],
+    }
+    if (alone := counts[0] == 1).any():
+        found = ["100.0%", f"{np.mean(counts[1][alone] > 0):.1%}"]
+        figures["rows like no other, found verbatim"] = found
+    return figures
+
+
+def _row_codes(before: pd.DataFrame, after: pd.DataFrame) -> IntArray:
+    """Return a code for each row of two tables; equal rows have the same."""
+    both = pd.concat([before.astype(object), after.astype(object)], ignore_index=True)
+    codes = [pd.factorize(both[name], use_na_sentinel=False)[0] for name in both]
+    found: IntArray = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1]
+    return found.reshape(-1)
+
+
+def _linkages(
+    fitted: Fitted,
+    is_made_up: bool,
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    confidence: float,
+) -> dict[str, list[str]]:
+    """Return how much better people of one half of the rows are guessed than of the other.
+
+    Made-up rows are made up anew, by a model of the first half.
+    """
+    halves = np.array_split(np.random.default_rng(0).permutation(len(before)), 2)
+    members, others = (before.iloc[half] for half in halves)
+    released = after.iloc[halves[0]]
+    if is_made_up:
+        alphabet: Any = fitted.alphabet.x_alphabet
+        names = [str(fitted.roles.name(p)) for p in fitted.roles.x_positions]
+        made = alphabet.made_up_anew([members[name] for name in names], names, seed=0)
+        released, members, others = made, members[names], others[names]
+        if len(names) < 2:
+            return {}
+    texts = []
+    for rows in (members, released):
+        found = linkage(rows, members, others, confidence=confidence).iloc[-1]
+        points = [f"{100 * found[name]:+z.1f}" for name in ("difference", "low", "high")]
+        texts.append("{} ({} to {})".format(*points))
+    return {f"linkage, in points ({percent(confidence)} interval)": texts}
+
+
+# Rows that are made up from cells, and what they contradict.
+
+
+_WHAT_MADE_UP_ROWS_ARE = (
+    "Released rows are made up, and copied from nobody. A cell is drawn from the released symbol, "
+    "and the columns of a row are drawn together from what people in similar rows have: at least "
+    "{fewest} of them, or {rare} where a value has to go with that of another column. Values that "
+    "fewer than {rare} people have are not shown. The budget covers all of it, because it depends "
+    "on the released symbol alone."
+)
+
+
+def _is_made_up(fitted: Fitted, settings: Settings) -> bool:
+    """Whether columns of released rows are drawn together."""
+    alphabet = fitted.alphabet.x_alphabet
+    is_joint = settings.output == "label" and settings.made_up != "column_by_column"
+    return is_joint and isinstance(alphabet, CellAlphabet) and alphabet.row_model is not None
+
+
+def _dependencies(
+    fitted: Fitted, before: pd.DataFrame, after: pd.DataFrame, said: list[str]
+) -> list[Table]:
+    """Return what follows from another column, and add the number of contradictions."""
+    columns = fitted.alphabet.x_alphabet.columns
+    names = [str(fitted.roles.name(p)) for p in fitted.roles.x_positions]
+    positions = [
+        [column.positions(rows[n], n) for column, n in zip(columns, names, strict=False)]
+        for rows in (before, after)
+    ]
+    found, n_wrong = contradictions(columns[: len(names)], *positions)
+    said.append(f"{n_wrong:,} of {len(after):,} released rows contradict a dependency of columns.")
+    if not found:
+        return []
+    texts = {
+        f"{names[b]} follows from {names[a]}": f"{n:,} of {len(after):,} rows contradict it"
+        for a, b, n in found
+    }
+    return [facts("Exact dependencies of the table", texts)]
 
 
 # Rare values are counted and not named: each may be that of one person.
@@ -256,20 +336,21 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
     assert fitted.training is not None  # or there would be no report
     smallest = _smallest(fitted, fitted.training.counts, protected)
     found = _rare_values(fitted)
+    people = "rows" if fitted.roles.person_position is None else "people"
     if found.empty:
         text = (
             f"No value of a column is pooled, and none is rare: each has at least {FEWEST_ROWS} "
-            f"rows. Combinations of values may have fewer, as the table shows."
+            f"{people}. Combinations of values may have fewer, as the table shows."
         )
         return Section("Small numbers", [text], [smallest])
     said = [
-        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
-        f"not listed. In a pool or a cell, a commoner value is shown instead of them."
+        f"A value is rare if fewer than {FEWEST_ROWS} {people} have it. Rare values are counted "
+        f"here, not listed. In a pool or a cell, a commoner value is shown instead of them."
     ]
     if n := int(found["rare and shown"].sum()):
         said.append(
             f"Rare values that are not in a pool can appear in the release: {n:,} here. To avoid "
-            f"that, pool values with fewer than {FEWEST_ROWS} rows."
+            f"that, pool values with fewer than {FEWEST_ROWS} {people}."
         )
     if pooled:
         said.append(f"{pooled:.1%} of the rows have values that are pooled.")

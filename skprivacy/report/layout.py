@@ -97,12 +97,12 @@ def as_text(title: str, sections: list[Section]) -> str:
 def _lines(section: Section) -> Iterator[str]:
     for paragraph in [section.lead, *section.paragraphs]:
         yield from textwrap.wrap(paragraph, _WIDTH)
+    for figure in section.figures:
+        yield from _hanging("- ", figure.caption)
     for points in section.points:
         yield from ["", f"{points.caption}:"]
         for sentence in points.sentences:
             yield from _hanging("- ", sentence)
-    for figure in section.figures:
-        yield from _hanging("- ", figure.caption)
     for table in section.tables:
         yield from ["", f"{table.caption}:", *_rows(table)]
 
@@ -153,6 +153,10 @@ _WIDE, _WIDE_COLUMNS = 544, 5
 # Longer words in a table may not fit on a phone.
 _LONGEST_WORD = 11
 
+# In print, longer lists of facts are set in two columns, and tables of up to so many rows are not
+# broken. Cells with so many spaces are sentences.
+_LIST, _SHORT, _SENTENCE = 9, 16, 4
+
 # Below this scale, the labels of a picture cannot be read.
 _SMALLEST_SCALE = 0.62
 
@@ -189,11 +193,11 @@ def _section(section: Section) -> str:
         kind = _COLOURS.get(section.status, "fail")
         parts.append(f'<p class="lead {kind}">{escape(section.lead)}</p>')
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
+    parts += map(_figure, section.figures)
     for points in section.points:
         sentences = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in points.sentences)
         parts.append(f"<h3>{escape(points.caption)}</h3>\n<ul>\n{sentences}\n</ul>")
     parts += map(_table, section.tables)
-    parts += map(_figure, section.figures)
     return "\n".join([*parts, "</section>"])
 
 
@@ -208,6 +212,10 @@ def _table(table: Table) -> str:
         cells = "".join(_cell(name, "th", "col") for name in names)
         kind, head = "figures", f"<thead><tr>{cells}</tr></thead>\n"
     caption = f"<caption><span>{escape(table.caption)}</span></caption>"
+    if len(table.cells) > _LIST and table.is_facts:
+        kind += " list"
+    elif len(table.cells) <= _SHORT:
+        kind += " short"
     content = f'<table class="{kind}">\n{caption}\n{head}<tbody>\n{rows}\n</tbody></table>'
     has_blanks = not table.is_facts and BLANK in table.cells.to_numpy()
     is_wide = has_blanks or len(table.cells.columns) + 1 >= _WIDE_COLUMNS
@@ -221,7 +229,8 @@ def _cell(content: object, tag: str = "td", scope: str = "") -> str:
     text, start = str(content), f'{tag} scope="{scope}"' if scope else tag
     # Only long words may be broken: a number on two lines is misread.
     is_long = max(map(len, text.replace("-", " ").split()), default=0) > _LONGEST_WORD
-    start += ' class="long"' if is_long else ""
+    kinds = ["long"] * is_long + ["text"] * (text.count(" ") >= _SENTENCE)
+    start += f' class="{" ".join(kinds)}"' if kinds else ""
     return f"<{start}>{escape(text)}</{tag}>"
 
 

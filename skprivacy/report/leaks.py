@@ -11,7 +11,7 @@ from .._messages import listed
 from ..describing import ReleaseSummary, SecretSummary
 from ..describing.face_value import DOES_NOT_APPLY
 from ..describing.numbers import figure, limit, percent, rounded_up, shown
-from ..describing.verdict import CAUTION, NO_VERDICT, PASS
+from ..describing.verdict import CAUTION, DEFAULT_SCALE, NO_VERDICT, PASS
 from ..fidelity import Fidelity
 from ..measures import KL
 from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE
@@ -73,6 +73,7 @@ def against_budgets(summary: ReleaseSummary) -> Table:
         sure = "" if limits is None else f", {percent(limits.confidence)} limit"
         rows[each.name] = {
             "protection": each.verdict.level,
+            **_by_default(each),
             "budget": limit(each.epsilon, 6),
             "in the rows": figure(each.leakage),
             f"population{sure}": DOES_NOT_APPLY if at_most is None else limit(at_most),
@@ -84,6 +85,14 @@ def against_budgets(summary: ReleaseSummary) -> Table:
     which = {"per_output": "worst released value", "average": "average over all released values"}
     unit = ", in nats" if isinstance(summary.measure, KL) else ""
     return Table(f"Leakage against the budget: {which[summary.scope]}{unit}", cells)
+
+
+def _by_default(secret: SecretSummary) -> dict[str, str]:
+    """Return the verdict on the default scale, if another one decides."""
+    if (release := secret.release).scale.is_default:
+        return {}
+    usual = release.on_scale(DEFAULT_SCALE).secrets[secret.key]
+    return {"on the default scale": usual.verdict.level}
 
 
 def what_leaks(secret: SecretSummary, cells: pd.DataFrame | None) -> Section:
@@ -135,7 +144,7 @@ def _groups(secret: SecretSummary) -> Table:
 
 def _known_columns(secret: SecretSummary) -> list[Table]:
     """Return the table of leakage to people who know a column, which no budget bounds."""
-    if not secret.known_columns:
+    if set(secret.known_columns.values()) <= {None}:  # cells have no values: nothing is known
         return []
     rows, budget = {}, secret.epsilon
     for name, leakage in secret.known_columns.items():
@@ -209,7 +218,7 @@ def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
 
 def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     names = columns.summary.x_name()
-    errors = "" if fidelity is None else ", with the errors listed under 'At face value'"
+    errors = "" if fidelity is None else ", with the errors listed under 'Before and after'"
     is_joint = fidelity is not None and fidelity.is_joint
     alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [

@@ -10,22 +10,22 @@ from typing import Self
 from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import check_real, message
 from ..describing import ReleaseSummary
-from ..describing.verdict import CAUTION, PASS
+from ..describing.verdict import CAUTION, PASS, Scale
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.parameters import Settings
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
-from .appendix import WORDS, FileRecord, Handover, for_specialists, pictures, recipe
+from .appendix import FileRecord, Handover, for_specialists, pictures, recipe, words_on
 from .attackers import (
     Attacked,
     attack_section,
     groups_of,
-    made_up_section,
     no_attack,
+    reidentification_section,
     small_numbers,
 )
-from .columns import cells_section, columns_of, face_value, target_beside
+from .columns import before_and_after, cells_section, columns_of, target_beside
 from .layout import Points, Section, as_fragment, as_page, as_text, facts
 from .leaks import against_budgets, conclusions, in_short, to_do, what_leaks
 
@@ -56,11 +56,12 @@ def sections_of(
     are_values = settings.output == "label"
     attacks = [no_attack(protected)]
     if attacked is not None:
-        attacks = [attack_section(fitted, settings, attacked, secret) for secret in secrets]
-        attacks += made_up_section(fitted, settings, attacked)
+        attacks = [*reidentification_section(fitted, settings, attacked, protected)]
+        attacks += [attack_section(fitted, settings, attacked, secret) for secret in secrets]
     first = Section(
         "In short",
         [
+            *filter(None, [summary.by_default()]),
             *columns.leaking(),
             *([] if settings.random_state is None else [_SEEDED]),
             *in_short(summary),
@@ -88,16 +89,16 @@ def sections_of(
     )
     sections = [
         first,
-        files,
         *(what_leaks(secret, fitted.cells) for secret in secrets),
-        small_numbers(fitted, protected, summary.fidelity.pooled),
-        *cells_section(fitted),
-        *([face_value(fitted, summary.fidelity)] if are_values else []),
+        *([before_and_after(fitted, summary.fidelity, attacked)] if are_values else []),
         *attacks,
         conclusions(summary, columns, are_values, notes),
+        files,
         handover.signatures(may_sign),
-        Section("Words", tables=[facts("Words of this report", WORDS)]),
+        small_numbers(fitted, protected, summary.fidelity.pooled),
+        *cells_section(fitted),
         pictures(summary, mechanism, settings, with_curve),
+        Section("Words", tables=[facts("Words of this report", words_on(summary.scale))]),
         for_specialists(summary, mechanism),
         recipe(mechanism.epsilon, settings),
     ]
@@ -145,6 +146,7 @@ class PrivacyReport:
         n_rows_out: int | None = None,
         notes: Sequence[str] = (),
         with_curve: bool = True,
+        scale: FilePath | Scale | None = None,
     ) -> Self:
         """Return the report of a fitted transformer.
 
@@ -174,6 +176,11 @@ class PrivacyReport:
             Your own sentences on the guarantee.
         with_curve : bool, default=True
             Whether to show what other budgets would keep, which takes several designs.
+        scale : str or Path, default=None
+            A JSON file with your organisation's own scale of verdicts: a `name` and, for each of
+            `strong`, `moderate` and `weak`, the largest move of a probability in `points`, and how
+            many `times` as large it may become. The report prints it with its SHA-256, and the
+            verdict on the default scale beside it.
 
         Examples
         --------
@@ -182,8 +189,8 @@ class PrivacyReport:
         >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
         >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
         >>> report = PrivacyReport.from_estimator(funnel, frame)
-        >>> [section.title for section in report.sections[:5]]
-        ['In short', 'Files and columns', 'What leaks', 'Small numbers', 'At face value']
+        >>> [section.title for section in report.sections[:3]]
+        ['In short', 'What leaks', 'Before and after']
         >>> report = PrivacyReport.from_estimator(funnel, purpose="a study", n_rows_out=200)
         >>> report.sections[0].status
         'CAUTION'
@@ -203,6 +210,9 @@ class PrivacyReport:
         handover.check(name)
         check_real(name, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
         summary = fitted.summary_with_limits(confidence)
+        if scale is not None:
+            own = scale if isinstance(scale, Scale) else Scale.from_file(scale)
+            summary = summary.on_scale(own)
         attacked, settings = None, settings_of(transformer)
         if df is not None:
             groups = groups_of(fitted, settings, df, sensitive_features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -432,7 +433,7 @@ class InterchangeableSymbols:
         point for each interval between such ends gives every symbol its share.
         """
         kinds = np.arange(self.kinds.max() + 1)
-        members = [np.flatnonzero(self.kinds == kind) for kind in kinds]
+        members: list[IntArray] = [np.flatnonzero(self.kinds == kind) for kind in kinds]
         ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
         parts = [
             _split(support, values, members, ends)
@@ -443,7 +444,7 @@ class InterchangeableSymbols:
 
 
 def _split(
-    support: IntArray, values: FloatArray, members: list[IntArray], ends: list[FloatArray]
+    support: IntArray, values: FloatArray, members: Sequence[IntArray], ends: Sequence[FloatArray]
 ) -> Points:
     """Return the parts of one point; members : of each kind; ends : of the symbols in a kind."""
     support, values = support[values > 0], values[values > 0]

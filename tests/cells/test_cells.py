@@ -435,7 +435,7 @@ class TestUtility:
         assert loaded.mechanism_.objective == funnel.mechanism_.objective
 
     def test_rows_of_cells_cannot_be_read_back(self, both):
-        with pytest.raises(ValueError, match="the columns of a cell are drawn anew"):
+        with pytest.raises(ValueError, match="rows of a cell are made up"):
             estimate_distribution(both.transform(X), both)
         released = both.set_params(output="symbol").transform(X)
         both.set_params(output="label")

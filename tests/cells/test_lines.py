@@ -17,11 +17,12 @@ from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells
-from skprivacy.cells.additive import fit_additive
+from skprivacy.cells.additive import AdditiveModel, fit_additive
 from skprivacy.cells.cells import CellTask, Classes
 from skprivacy.cells.lines import PARTS, along_line, lines
 from skprivacy.cells.scores import directions_of
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.fitting.learned_cells import _worth
 
 
 def task_of(weights, n_groups=2, **options):
@@ -98,7 +99,7 @@ class TestAdditiveModels:
         level = codes[:, 0] / 10 + 0.5 * codes[:, 1] + rng.logistic(size=800)
         classes = np.digitize(level, [1.5, 2.5][: n_classes - 1])
         weights = rng.uniform(0.5, 2, 800)
-        model = fit_additive([(30, places), (4, None)], codes, classes, weights, 1.0)
+        (model,) = fit_additive([(30, places), (4, None)], codes, classes, weights, [1.0])
         # The features are spelled out here once more, row by row.
         share = np.bincount(codes[:, 0], weights, 30) / weights.sum()
         mean = share @ places
@@ -113,8 +114,8 @@ class TestAdditiveModels:
     def test_a_row_has_the_same_score_beside_any_others(self):
         rng = np.random.default_rng(1)
         codes = rng.integers(0, 50, (3000, 9))
-        model = fit_additive(
-            [(50, np.arange(50.0))] * 9, codes, rng.integers(3, size=3000), np.ones(3000), 0.1
+        (model,) = fit_additive(
+            [(50, np.arange(50.0))] * 9, codes, rng.integers(3, size=3000), np.ones(3000), [0.1]
         )
         every = model.probabilities(codes)
         assert_array_equal(every[::-7], model.probabilities(codes[::-7]))
@@ -127,7 +128,7 @@ class TestAdditiveModels:
     def test_columns_that_say_nothing_or_are_huge(self, places):
         codes = np.arange(40)[:, None] % max(len(places), 1) - (len(places) == 0)
         classes = np.arange(40) // 2 % 2
-        model = fit_additive([(len(places), places)], codes, classes, np.ones(40), 1.0)
+        (model,) = fit_additive([(len(places), places)], codes, classes, np.ones(40), [1.0])
         assert_allclose(model.probabilities(codes), 0.5, atol=1e-6)
 
 
@@ -151,8 +152,7 @@ def fitted(table, s, v, **options):
 
 
 class TestScoreCells:
-    @pytest.mark.parametrize("n_groups", [2, 4])
-    @pytest.mark.parametrize("n_classes", [2, 3])
+    @pytest.mark.parametrize(("n_groups", "n_classes"), [(2, 3), (4, 2)])
     def test_every_cut_is_a_function_of_the_row(self, n_groups, n_classes, monkeypatch):
         learn_quickly(monkeypatch)
         table, s, v = drawn(n_groups=n_groups)
@@ -195,7 +195,8 @@ class TestScoreCells:
         leakage = mechanism.average_leakage if is_average else mechanism.max_leakage
         assert leakage <= 0.1 * (1 + 1e-9) + 1e-12
 
-    def test_the_best_cut_keeps_at_least_as_much(self):
+    def test_the_best_cut_keeps_at_least_as_much(self, monkeypatch):
+        learn_quickly(monkeypatch)
         table, s, v = drawn()
         kept = {
             cut: fitted(table, s, v > 0, cut=cut).mechanism_.utility
@@ -204,7 +205,41 @@ class TestScoreCells:
         assert kept["best"] in (kept["plane"], kept["line"])
         assert kept["best"] >= kept["plane"] - 0.003  # a plane of many cells has more bias
 
-    def test_rules_of_a_line_tell_which_rows_are_in_a_cell(self):
+    def test_each_variable_has_the_models_that_forecast_it_best(self, monkeypatch):
+        learn_quickly(monkeypatch)
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame(rng.normal(size=(1500, 3)), columns=list("abc"))
+        crossed = (table["a"] > 0) ^ (table["b"] > 0)
+        straight = table["c"] > rng.logistic(size=1500)
+        for s, v in ((crossed, straight), (straight, crossed)):
+            partition = fitted_of(fitted(table, s, v)).alphabet.partition
+            for scorer, labels in ((partition.target, v), (partition.sensitive, s)):
+                is_sum = [isinstance(part[0], AdditiveModel) for part in scorer.parts]
+                assert any(is_sum) == (labels is straight)
+
+    def test_a_cut_is_worth_nothing_where_there_is_nothing_to_keep(self, monkeypatch):
+        learn_quickly(monkeypatch)
+        seen, best = [], ScoreCells._best_cut
+        monkeypatch.setattr(
+            ScoreCells, "_best_cut", lambda *given: seen.append(given[-1]) or best(*given)
+        )
+        table, s, v = drawn(600)
+        funnel = fitted(table, s, np.digitize(v, [0.0, 1.0]).astype(str), cut="line")
+        partition = fitted_of(funnel).alphabet.partition
+        cells = partition.cells(seen[0].columns, seen[0].codes)
+        *given, target, weights, n_rows = seen[0].worth.args
+        rng = np.random.default_rng(0)
+        shuffled = [target._replace(codes=rng.permutation(target.codes)) for _ in range(60)]
+        kept, worth = (
+            np.array([_worth(*given, of, weights, n, cells) for of in shuffled])
+            for n in (np.inf, n_rows)
+        )
+        error = kept.std() / np.sqrt(len(kept))
+        assert kept.mean() > 10 * error
+        assert abs(worth.mean()) < 0.2 * kept.mean()
+
+    def test_rules_of_a_line_tell_which_rows_are_in_a_cell(self, monkeypatch):
+        learn_quickly(monkeypatch)
         table, s, v = drawn()
         funnel = fitted(table, s, v > 0, cut="line")
         partition = fitted_of(funnel).alphabet.partition
@@ -220,8 +255,9 @@ class TestScoreCells:
                 inside |= holds & (np.any(in_bin, axis=0) if in_bin else True)
             assert_array_equal(inside, cells == number)
 
-    def test_a_target_with_an_order_has_one_score(self):
-        table, s, v = drawn()
+    def test_a_target_with_an_order_has_one_score(self, monkeypatch):
+        learn_quickly(monkeypatch)
+        table, s, v = drawn(600)
         for target in (v, pd.Series(pd.cut(v, 5, labels=list("edcba"), ordered=True))):
             scorer = fitted_of(fitted(table, s, target)).alphabet.partition.target
             assert scorer.n_scores == 1

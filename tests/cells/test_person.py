@@ -17,6 +17,7 @@ from sklearn.metrics import mutual_info_score
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, ScoreCells, TreeCells
 from skprivacy.cells.additive import AdditiveModel
+from skprivacy.encoding.rows import FEWEST_IN_LEAF
 from skprivacy.files import fit_file, transform_file
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.releasing.record_ids import folds_of_keys
@@ -75,6 +76,25 @@ def test_cells_know_as_much_about_new_people(fitted):
     elsewhere = [np.mean([information(of, rows) for rows in new]) for of in (fitted, without)]
     assert information(fitted, ROWS) < elsewhere[0] + 0.01
     assert information(without, ROWS) > 3 * elsewhere[1]
+
+
+def test_people_are_counted_and_not_rows():
+    """A value of one person with five rows is rare, and one of seven people is not."""
+    table = TABLE.assign(a=np.where(TABLE["person"] == 7, "rare", "common"), b=TABLE["b"].round(1))
+    table.loc[table["person"] == 9, "b"] = 99.0
+    table.loc[table["person"].between(20, 26), "a"] = "of seven"
+    shown = {}
+    for person in ("person", None):
+        made = quiet(funnel(person=person).fit, table, ROWS["bought"])
+        alphabet = fitted_of(made).alphabet
+        shown[person] = {v for column in alphabet.made_up[:2] for v in column.values}
+        sizes = [np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])[: tree.n_leaves]
+                 for tree in alphabet.row_model.trees]  # fmt: skip
+        least = np.concatenate(sizes).min()
+        assert least >= FEWEST_IN_LEAF * (5 if person else 1)
+    assert {"common", "of seven"} <= shown["person"] & shown[None]
+    assert "rare" in shown[None] - shown["person"]
+    assert max(v for v in shown["person"] if isinstance(v, float)) < 50
 
 
 class TestFolds:

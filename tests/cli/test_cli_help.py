@@ -129,3 +129,40 @@ def test_the_names_are_those_of_the_library():
     assert check_confidence("", choices.LARGEST_CONFIDENCE)
     with pytest.raises(ValueError, match="at most"):
         check_confidence("", choices.LARGEST_CONFIDENCE + 1e-9)
+
+
+MEANT = {
+    "sanitise in.csv out.csv": "did you mean sanitize?",
+    "sanitize in.csv out.csv --sensitive sex --colums age --epsilon 1": "did you mean --columns?",
+    "sanitize in.csv out.csv --sensitiv sex --epsilon 1": "did you mean --sensitive?",
+    "sanitize in.csv out.csv --sensitive sex --eps 1": "did you mean --epsilon?",
+    "sanitize in.csv out.csv --sensitive sex --epsilon 1 --measure kll": "did you mean kl?",
+    "sanitize in.csv out.csv --sensitive sex --epsilon 1 --utility gues": "did you mean guess?",
+    "sanitize in.csv out.csv --sensitive sex": "`skprivacy choose IN --sensitive NAMES",
+}
+
+
+@pytest.mark.parametrize("command", MEANT)
+def test_a_slip_is_met_with_what_may_have_been_meant(command, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(command.split())
+    told = capsys.readouterr().err
+    assert MEANT[command] in told
+    assert told.count("\n") == 1
+
+
+def test_an_option_of_another_command_is_not_meant(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["choose", "in.csv", "--sensitive", "sex", "--epsilon", "1"])
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_columns_that_are_not_there_are_named(capsys):
+    names = "age,bond,Sexx,nothing"
+    assert (
+        main(f"sanitize in.csv o.csv --sensitive sex --columns {names} --epsilon 1".split()) == 1
+    )
+    told = capsys.readouterr().err
+    assert all(repr(name) in told for name in ("bond", "band", "Sexx", "nothing"))
+    assert "--columns names the column 'age'" not in told

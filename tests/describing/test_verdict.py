@@ -1,5 +1,7 @@
 """The verdict follows from how far a budget lets probabilities move, and from nothing else."""
 
+import hashlib
+import json
 import math
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from skprivacy import ReleaseSummary, design_mechanism
 from skprivacy.describing.numbers import Range, limit, rounded_up
-from skprivacy.describing.verdict import LEVELS, verdict_of
+from skprivacy.describing.verdict import LEVELS, Scale, verdict_of
 from skprivacy.measures import Measure
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
@@ -209,3 +211,83 @@ class TestOutwards:
     def test_rounding_of_the_last_bits_is_not_shown(self):
         assert rounded_up(5 + 1e-9, 1) == "5.0"
         assert limit(0.02 * (1 + 1e-9)) == "0.02"
+
+
+OWN_SCALE = {
+    "name": "Example Office",
+    "strong": {"points": 1, "times": 1.2},
+    "moderate": {"points": 3, "times": 1.5},
+    "weak": {"points": 8, "times": 2},
+}
+
+
+class TestScale:
+    @pytest.fixture
+    def write(self, tmp_path):
+        def write(**changes):
+            path = tmp_path / "scale.json"
+            path.write_text(json.dumps(OWN_SCALE | changes))
+            return path
+
+        return write
+
+    @pytest.mark.parametrize(
+        ("width", "own", "default"),
+        [
+            (0.005, "strong", "strong"),
+            (0.02, "moderate", "strong"),
+            (0.06, "weak", "moderate"),
+            (0.1, "none", "moderate"),
+        ],
+    )
+    def test_it_decides(self, write, width, own, default):
+        ranges = [Range(0.5, 0.5 - width, 0.5 + width)]
+        assert verdict_of(ranges, scale=Scale.from_file(write())).level == own
+        assert verdict_of(ranges).level == default
+
+    def test_certainty_is_no_protection_on_any_scale(self, write):
+        lenient = {
+            level: {"points": 100, "times": 1000} for level in ("strong", "moderate", "weak")
+        }
+        scale = Scale.from_file(write(**lenient))
+        assert verdict_of([Range(0.5, 0.4, 1.0)], scale=scale).level == "none"
+        assert verdict_of([Range(0.5, 0.0, 0.6)], scale=scale).level == "none"
+        assert verdict_of([Range(0.5, 0.1, 0.9)], "average", scale=scale).level == "weak"
+
+    def test_the_hash_is_that_of_the_file(self, write):
+        path = write()
+        scale = Scale.from_file(path)
+        assert scale.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert not scale.is_default
+        assert "moves by more than 1 point or" in scale.in_words()
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"name": ""},
+            {"strong": {"points": 5}},
+            {"strong": {"points": 5, "times": 2}},  # more than moderate allows
+            {"weak": {"points": 8, "times": 1.4}},
+            {"weak": {"points": 101, "times": 2}},
+            {"weak": {"points": True, "times": 2}},
+            {"weak": {"points": 8, "times": float("nan")}},
+            {"weak": {"points": 8, "times": float("inf")}},
+            {"strong": {"points": 0, "times": 1}},
+            {"other": 1},
+        ],
+        ids=str,
+    )
+    def test_what_is_no_scale_is_refused(self, write, changes):
+        with pytest.raises(ValueError, match="is not a scale of verdicts"):
+            Scale.from_file(write(**changes))
+
+    def test_a_summary_shows_both(self, write):
+        joint = [[200, 100, 90], [90, 200, 310]]
+        summary = design_mechanism(joint, 0.02, confidence=0.95).summary()
+        own = summary.on_scale(Scale.from_file(write()))
+        assert (summary.status, own.status) == ("PASS", "FAIL")
+        assert own.to_dict()["on_default_scale"] == {"status": "PASS", "verdict": "moderate"}
+        assert own.scale.sha256 in own.by_default()
+        assert "the verdict is moderate (PASS)" in str(own)
+        assert summary.by_default() == ""
+        assert "on_default_scale" not in summary.to_dict()

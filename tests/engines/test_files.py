@@ -464,7 +464,7 @@ class TestDelimited:
         assert "HIV" not in str(caught.value)
         (tmp_path / "in.csv").write_bytes(b"sex,band\nHIV,a\nHIV,b\n")
         numeric = funnel(n_bins={"sex": [-np.inf, 1, np.inf]})
-        with pytest.raises(ValueError, match="'sex' holds a text where a number") as caught:
+        with pytest.raises(ValueError, match="numbers are expected: 'sex' in 2 rows") as caught:
             sanitized(numeric, tmp_path / "in.csv", tmp_path / "out.csv")
         assert "HIV" not in str(caught.value)
 
@@ -645,3 +645,45 @@ class TestFunctions:
         people().to_csv(tmp_path / "in.csv", index=False)
         with pytest.raises(ValueError, match="sensitive"):
             fit_file(funnel(sensitive=sensitive), tmp_path / "in.csv")
+
+
+class TestTextsAmongNumbers:
+    @pytest.fixture
+    def table(self, tmp_path):
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame({"sex": rng.choice(["f", "m"], 300)})
+        table["age"] = rng.integers(20, 60, 300).astype(str)
+        table["size"] = rng.integers(100, 140, 300).astype(str)
+        table.to_csv(tmp_path / "good.csv", index=False)
+        table.loc[[4, 9], "age"] = ["SECRET", "inf"]
+        table.loc[[0, *range(20, 26)], "size"] = "?"
+        table.to_csv(tmp_path / "bad.csv", index=False)
+        return tmp_path
+
+    def said_of(self, path, **options):
+        settings = settings_of(funnel(alphabet="values", **options))
+        with read_from(path) as source, warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            FileTable(source).inputs(settings, None, ())
+        return " ".join(str(each.message) for each in found)
+
+    def test_a_warning_names_all_of_them(self, table):
+        said = self.said_of(table / "bad.csv", columns=["age", "size"])
+        assert "'age' in rows 5 and 10; 'size' in rows 1, 21, 22, 23, 24 and 2 more (row 1" in said
+        assert "SECRET" not in said
+        assert "read as texts" not in self.said_of(table / "good.csv", columns=["age", "size"])
+
+    def test_so_does_an_error_where_numbers_are_needed(self, table):
+        options = {"columns": ["age", "size"], "n_bins": {"age": 3, "size": 3}}
+        estimator = fit_file(funnel(confidence=0.95, **options), table / "good.csv")
+        with pytest.raises(
+            ValueError, match=r"'age' in rows 5 and 10; 'size' in rows 1,"
+        ) as found:
+            transform_file(estimator, table / "bad.csv", table / "out.csv")
+        assert "SECRET" not in str(found.value)
+        assert not (table / "out.csv").exists()
+
+    def test_rows_of_the_secret_are_only_counted(self, table):
+        said = self.said_of(table / "bad.csv", sensitive="age", columns=["size"])
+        assert "'age' in 2 rows" in said
+        assert "rows 5" not in said

@@ -10,9 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from example_tables import funnel, people, quick_scores
+from quick_models import learn_quickly
 from sklearn.base import clone
 
-from skprivacy import TreeCells
+from skprivacy import ScoreCells, TreeCells
 from skprivacy.cells import cells as alphabet
 from skprivacy.cells.cells import N_BUCKETS, N_FOLDS, buckets, kept_buckets
 from skprivacy.files import fit_file
@@ -79,13 +80,14 @@ ROUTES = {
 }
 SETTINGS = {
     "tree": {"alphabet": TreeCells(max_cells=12)},
-    "scores": {"alphabet": quick_scores(), "utility": "target"},
+    "scores": {"alphabet": ScoreCells(max_cells=8, cut="line"), "utility": "target"},
     "people": {"alphabet": quick_scores().set_params(person="person"), "utility": "target"},
 }
 
 
 @pytest.fixture(autouse=True)
-def _quiet():
+def _quickly_and_quiet(monkeypatch):
+    learn_quickly(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -4,6 +4,7 @@ import itertools
 import json
 import pickle
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,13 +18,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy.encoding import learn_alphabet
 from skprivacy.encoding import rows as made_up
-from skprivacy.encoding.columns import learn_values
+from skprivacy.encoding.columns import FEWEST_ROWS, learn_values
+from skprivacy.encoding.dependencies import contradictions
 from skprivacy.encoding.rows import RowTask, learn_rows
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.metrics import linkage
+from skprivacy.releasing import output_names
 from skprivacy.releasing import release as releases
 from skprivacy.releasing.output_names import shown_symbols
+from skprivacy.releasing.sampler import (
+    IDENTITY_LANE,
+    OUTPUT_LANE,
+    SHOWN_LANE,
+    NoiseKey,
+    RowNoise,
+)
 from skprivacy.transformer import release_by
 
 KEY = bytes(range(32))
@@ -97,6 +108,30 @@ class TestShownCells:
         best = linprog(-(joint / p_y[:, None]).ravel(), A_eq=sums, b_eq=[*p_y, *p_x])
         assert (p_x * np.diag(channel @ shown)).sum() == pytest.approx(-best.fun, abs=1e-5)
 
+    @pytest.mark.parametrize("kind", ["any", "useless", "sharp"])
+    @pytest.mark.parametrize("has_loss", [False, True])
+    def test_ties_do_not_depend_on_the_solver(self, kind, has_loss, monkeypatch):
+        rng = np.random.default_rng(0)
+        n_x, n_y = 30, 6
+        p_x = np.full(n_x, 1 / n_x)
+        channel = {
+            "any": rng.dirichlet(np.full(n_y, 0.3), n_x),
+            "useless": np.full((n_x, n_y), 1 / n_y),
+            "sharp": np.eye(n_y)[rng.integers(n_y, size=n_x)],
+        }[kind]
+        loss = np.abs(np.subtract.outer(np.arange(n_x), np.arange(n_x))) if has_loss else None
+        found = shown_symbols(channel, p_x, None, loss)
+
+        def shuffled(c, A_eq, b_eq, **options):
+            columns, rows = rng.permutation(len(c)), rng.permutation(len(b_eq))
+            answer = linprog(c[columns], A_eq=A_eq[rows][:, columns], b_eq=b_eq[rows], **options)
+            answer.x = answer.x[np.argsort(columns)]
+            return answer
+
+        monkeypatch.setattr(output_names, "linprog", shuffled)
+        for _ in range(3):
+            assert_array_equal(found, shown_symbols(channel, p_x, None, loss))
+
     def test_strata_do_not_mix(self):
         strata = np.array([0, 0, 1, 1])
         channel = np.zeros((4, 3))
@@ -104,6 +139,14 @@ class TestShownCells:
         shown = shown_symbols(channel, np.array([0.1, 0.4, 0.3, 0.2]), strata, None)
         assert not shown[:2, 2:].any()
         assert not shown[2, :2].any()
+
+    def test_rows_stay_beside_what_is_published(self, rows):
+        # Rows that differ only in what is published are close: there is a reason to mix them.
+        cells = TreeCells(max_cells=8)
+        made = quiet(funnel(cells, beside="owner", utility="distortion"), rows)
+        shown, mechanism = fitted_of(made).shown_given_y, made.mechanism_
+        of_output = mechanism.strata[mechanism.channel.argmax(axis=0)]
+        assert not shown[of_output[:, None] != mechanism.strata].any()
 
     def test_all_cells_are_released(self, rows, fitted):
         cells = fitted_of(fitted).alphabet
@@ -199,6 +242,25 @@ class TestRowModel:
             assert (sums[: tree.n_leaves] >= made_up.FEWEST_IN_LEAF).all()
         assert max(tree.n_leaves for tree in model.trees) > 1
 
+    def test_values_that_go_with_others_have_enough_people(self):
+        """In a leaf as many as in any leaf, in the whole table five."""
+        rng = np.random.default_rng(0)
+        n = 1500
+        sector, band = rng.integers(20, size=n), rng.integers(3, size=n)
+        job = (band + (rng.random(n) < 0.2)) % 3
+        is_usual = rng.random(n) < 0.6
+        title = [
+            f"{a} {b if usual else i}"
+            for i, (a, b, usual) in enumerate(zip(sector, job, is_usual, strict=True))
+        ]
+        model = learn_rows(task([sector, band, title], np.zeros(n, dtype=int)))
+        (tree,) = (tree for tree in model.trees if tree.column == 2)
+        assert tree.within.columns == (0,)
+        people = np.add.reduceat(tree.leaves.weights, tree.leaves.starts[:-1])[tree.n_leaves :]
+        in_leaf = tree.within.segments < tree.n_leaves * len(tree.within.combinations)
+        assert in_leaf.any()
+        assert (people >= np.where(in_leaf, made_up.FEWEST_IN_LEAF, FEWEST_ROWS)).all()
+
     def test_weights_are_not_people(self):
         """A heavy row is one person: a value with two heavy rows is never drawn."""
         rng = np.random.default_rng(0)
@@ -255,13 +317,66 @@ class TestDependencies:
             "sex": rng.choice(["f", "m"], n), "title": [f"t{i}" for i in title],
             "sector": [f"s{i % 4}" for i in title], "age": rng.integers(18, 80, n),
         })  # fmt: skip
-        released = quiet(funnel(), table).transform(table)
+        made = quiet(funnel(), table)
+        released = made.transform(table)
         named = released[released["title"].notna()]
         assert (
             named["sector"].str[1:].astype(int) == named["title"].str[1:].astype(int) % 4
         ).all()
         shares = [x["sector"].value_counts(normalize=True).sort_index() for x in (table, released)]
         assert (shares[0] - shares[1]).abs().max() < 0.06
+
+    @pytest.mark.parametrize("gaps", ["town", "region"])
+    def test_missing_values_on_some_rows(self, rows, gaps):
+        """A town still has one region, whichever of both is sometimes missing."""
+        some = np.random.default_rng(0).random(len(rows)) < 0.2
+        table = rows.assign(**{gaps: rows[gaps].where(~some)})
+        released = quiet(funnel(), table).transform(table)
+        assert released[gaps].isna().mean() == pytest.approx(0.2, abs=0.04)
+        both = released[["town", "region"]].dropna()
+        region_of = dict(zip(rows["town"], rows["region"], strict=True))
+        assert (both["town"].map(region_of) == both["region"]).all()
+
+    def test_numbers_that_would_get_bins(self, rows):
+        """A postcode has one city, and a year of birth one age, though both have many values."""
+        rng = np.random.default_rng(0)
+        code = 10_000 + 3 * rng.integers(320, size=len(rows))
+        born = rng.integers(1930, 2010, len(rows))
+        table = rows[["sex", "owner"]].assign(
+            code=code, city=[f"city {i % 7}" for i in code], born=born, age=2020 - born
+        )
+        made = quiet(funnel(), table)
+        assert not any(column.is_cut for column in fitted_of(made).alphabet.columns)
+        released = made.transform(table)
+        assert (released["city"] == [f"city {i % 7}" for i in released["code"]]).all()
+        assert (released["age"] == 2020 - released["born"]).all()
+        assert (released["code"] - released["code"].round(-1)).nunique() > 5
+
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=25, deadline=None)
+    def test_random_columns(self, seed):
+        """Whatever follows in the table follows in every row that may be drawn."""
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(100, 800)), int(rng.integers(2, 40))
+        left = rng.zipf(1.5, n).clip(max=k) - 1
+        codes = [left, left % int(rng.integers(2, 5)), left // 3, rng.integers(4, size=n)]
+        pair = {c: c % 5 for c in range(k)}
+        codes.append(np.array([pair[c] for c in left]))
+        if seed % 2:  # no number but a text
+            codes = [np.array([f"x{c}" for c in code]) for code in codes]
+        if seed % 3 == 0:
+            codes[0] = np.where(rng.random(n) < 0.2, None, codes[0].astype(object))
+        groups = rng.integers(3, size=n)
+        columns, positions = alphabets(codes)
+        model = learn_rows(RowTask(columns, positions, groups, 3, np.ones(n), np.ones(n)))
+        drawn, _ = model.draw(rng.integers(3, size=2000), lambda _: rng.random(2000))
+        _, n_wrong = contradictions(columns, positions, [
+            np.where(code < len(c.values), code, -1) for code, c in zip(drawn, columns, strict=True)
+        ])  # fmt: skip
+        missing = [code == len(c.values) for code, c in zip(drawn, columns, strict=True)]
+        assert n_wrong <= np.any(missing, axis=0).sum()
+        for column, code in zip(columns, drawn, strict=True):
+            assert not np.append(column.is_rare, False)[code].any()
 
 
 class TestNumbers:
@@ -317,6 +432,27 @@ class TestTheSameEverywhere:
             made_up="for_one_model"))  # fmt: skip
         assert len(one_model.lanes) > len(release_by(fitted).lanes)
 
+    @pytest.mark.parametrize("way", ["for_any_use", "for_one_model"])
+    def test_every_draw_has_a_lane_of_its_own(self, with_target, way):
+        """What is shown follows from the output and words that no other draw uses."""
+        release = replace(release_by(with_target), made_up=way)
+        asked = []
+
+        class Noted(RowNoise):
+            def words(self, lane, start, stop):
+                asked.append(lane)
+                return super().words(lane, start, stop)
+
+        outputs = np.arange(500) % release.channel.shape[1]
+        release._decoded(outputs, Noted(NoiseKey(KEY), range(500)))
+        assert len(set(asked)) == len(asked)
+        assert set(asked) <= set(release.lanes) - {OUTPUT_LANE, IDENTITY_LANE}
+        n_columns = len(release.alphabet.made_up)
+        assert SHOWN_LANE in asked
+        assert (
+            len(asked) > 3 * n_columns if way == "for_one_model" else len(asked) <= 1 + n_columns
+        )
+
     def test_a_saved_file_has_no_row(self, rows, fitted):
         text = json.loads(fitted.to_json())
         assert {"orders", "trees", "derived"} == text["row_model"].keys()
@@ -343,6 +479,33 @@ class TestTheSameEverywhere:
         with pytest.raises(ValueError, match="malformed"):
             PrivacyFunnelTransformer.from_json(sealed(content))
 
+    def test_a_file_that_shows_rare_values_is_refused(self, fitted):
+        content = json.loads(fitted.to_json())
+        column = content["columns"][3]  # follows from the town
+        column["is_rare"] = [True] * len(column["is_rare"])
+        with pytest.raises(ValueError, match="at least five people"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_a_small_table_can_be_saved(self):
+        """Even if nothing is asked about columns, and no values go with each other."""
+        rng = np.random.default_rng(14)
+        n, code = 60, rng.integers(51, size=60)
+        table = pd.DataFrame({
+            "sex": rng.integers(2, size=n), "a": [f"a{c}" for c in code],
+            "b": [f"b{c % 9}" for c in code], "c": [f"c{c % 7}" for c in code],
+            "d": rng.integers(3, size=n),
+        })  # fmt: skip
+        cells = TreeCells(max_cells=3)
+        made = PrivacyFunnelTransformer(0.3, sensitive="sex", alphabet=cells)
+        made = quiet(made, table)
+        model = fitted_of(made).alphabet.row_model
+        assert not model.orders
+        assert any(tree.within and not len(tree.within.segments) for tree in model.trees)
+        loaded = PrivacyFunnelTransformer.from_json(made.to_json())
+        keyed = {"record_ids": np.arange(n), "secret_key": KEY}
+        released = [each.transform(table, **keyed) for each in (made, loaded)]
+        pd.testing.assert_frame_equal(*released)
+
     def test_shown_cells_of_an_edited_file(self, fitted):
         content = json.loads(fitted.to_json())
         content["shown_given_y"][0][0] += 0.5
@@ -355,23 +518,18 @@ def drawn(rng, rows, *_):
 
 
 class TestForOneModel:
-    def test_rows_are_in_the_cell_that_they_show(self, rows):
+    def test_rows_are_in_the_cell_that_they_show(self, with_target):
         """Retries compare with the shown cell: many more rows are in it, and none is checked
         against the cell of the true row."""
+        alphabet = fitted_of(with_target).alphabet
+        names = with_target.get_feature_names_out()[:-1]  # without the target
+        cells = np.random.default_rng(0).integers(alphabet.n_symbols, size=1500)
         shares = []
-        for way in ("for_any_use", "for_one_model"):
-            made = funnel(ScoreCells(max_cells=10), utility="target", made_up=way)
-            made = quiet(made, rows.drop(columns="owner"), rows["owner"])
-            alphabet = fitted_of(made).alphabet
-            cells = np.random.default_rng(0).integers(alphabet.n_symbols, size=4000)
+        for n in (1, 10):
             draws = partial(drawn, np.random.default_rng(1))
-            n = 20 if way == "for_one_model" else 1
-            decoded = alphabet.decode_together(cells, draws, n)
-            frame = pd.DataFrame(
-                {name: pd.Series([v[i] for i in index]) for name, (v, index) in
-                 zip(made.get_feature_names_out(), decoded, strict=True)}
-            )  # fmt: skip
-            found, _ = alphabet.encode([frame[name] for name in frame], list(frame))
+            decoded = alphabet.decode_together(cells, draws, n)[:-1]
+            columns = [pd.Series([v[i] for i in index]) for v, index in decoded]
+            found, _ = alphabet.encode(columns, list(names))
             shares.append((found == cells).mean())
         assert shares[1] > shares[0] + 0.2
 
@@ -395,7 +553,7 @@ class TestTarget:
     @pytest.mark.parametrize("output", ["symbol", "posterior"])
     def test_symbols_draw_it_from_their_posterior(self, rows, with_target, output):
         other = PrivacyFunnelTransformer.from_json(with_target.to_json()).set_params(output=output)
-        released = pd.concat([other.transform(rows) for _ in range(5)])
+        released = other.transform(pd.concat([rows] * 3, ignore_index=True))
         expected = fitted_of(other).target.given_y
         if output == "symbol":
             given_y = released.groupby("cell", observed=True)["owner"].agg(["mean", "size"])
@@ -421,13 +579,23 @@ class TestTarget:
         released = quiet(made, rows, rows["owner"]).transform(rows)
         assert list(released) == ["level", "owner"]
 
+    def test_rare_values(self, rows):
+        target = rows["owner"].map({True: "yes", False: "no"})
+        target[:4] = "perhaps"
+        made = PrivacyFunnelTransformer(0.5, sensitive="sex", columns=["level"], utility="target",
+                                        release_target=True)  # fmt: skip
+        made = quiet(made, rows, target)
+        assert (fitted_of(made).target.given_y > 0).sum(axis=0).all()
+        assert not (fitted_of(made).target.common[:, 1] > 0).any()
+        assert set(made.transform(rows)["owner"]) == {"no", "yes"}
+
     def test_it_needs_a_target(self, rows):
         with pytest.raises(ValueError, match="release_target"):
             PrivacyFunnelTransformer(0.05, sensitive="sex", release_target=True).fit(rows)
 
     def test_it_is_said_where_it_is_left_out(self, rows, with_target):
-        made = funnel(ScoreCells(max_cells=8), utility="target")
-        made = quiet(made, rows.drop(columns="owner"), rows["owner"])
+        made = PrivacyFunnelTransformer(0.05, sensitive="sex", columns=["level"], utility="target")
+        made = quiet(made, rows, rows["owner"])
         assert "owner" not in made.transform(rows)
         assert "release_target" in made.summary_.target_sentence()
         assert not with_target.summary_.target_sentence()
@@ -447,6 +615,38 @@ class TestPools:
             made[way] = quiet(each, table).transform(table)
         agree = {k: (x["a"].str[1:] == x["b"].str[1:]).mean() for k, x in made.items()}
         assert agree["for_any_use"] >= agree["column_by_column"]
+
+    def test_no_row_of_a_person_is_copied(self):
+        """In a pool of unique rows, every column follows from the others by chance."""
+        rng = np.random.default_rng(1)
+        odd = pd.DataFrame({"a": rng.permutation(999)[:200], "b": rng.integers(1, 9, 200),
+                            "c": rng.integers(1, 9, 200)})  # fmt: skip
+        usual = pd.DataFrame({"a": np.repeat(np.arange(999), 6), "b": 0, "c": 0})
+        table = "x" + pd.concat([usual, odd], ignore_index=True).astype(str)
+        table["sex"] = rng.choice(["f", "m"], len(table))
+        made = quiet(PrivacyFunnelTransformer(0.1, sensitive="sex", alphabet="values"), table)
+        assert fitted_of(made).alphabet.is_pool.sum() == 1
+        released = pd.concat([made.transform(table) for _ in range(3)])
+        pooled = released[released["b"] != "x0"]
+        own = set(table.iloc[-200:, :3].itertuples(index=False, name=None))
+        copied = [row in own for row in pooled[["a", "b", "c"]].itertuples(index=False, name=None)]
+        assert len(copied) > 300
+        assert np.mean(copied) < 0.1
+
+    def test_their_rows_are_not_read_back(self):
+        """A rare number is shown as a common one, which may belong to another symbol."""
+        x = pd.Series([1] * 40 + [5] * 10 + [2] * 4)  # 1 is the nearest common one to 2
+        z = pd.Series(["a", "b"] * 27)
+        options = [{"pooling": (None, 2)}, {}]
+        alphabet, _ = learn_alphabet([x, z], ["x", "z"], None, options)
+        pools = np.flatnonzero(alphabet.is_pool)
+        shown = alphabet.decode_together(
+            np.repeat(pools, 50), partial(drawn, np.random.default_rng(0)), 1
+        )
+        columns = [pd.Series([values[i] for i in index]) for values, index in shown]
+        assert (alphabet.encode(columns, ["x", "z"])[0] != np.repeat(pools, 50)).any()
+        assert not alphabet.can_be_read(np.arange(alphabet.n_symbols))
+        assert alphabet.can_be_read(np.flatnonzero(~alphabet.is_pool))
 
     def test_one_column(self, rows):
         made = PrivacyFunnelTransformer(0.05, sensitive="sex", columns="town", max_categories=4)

@@ -111,6 +111,6 @@ def test_a_guess_that_the_budget_cannot_change():
     joint = np.array([[0.2, 0.1, 0.03], [0.1, 0.3, 0.27]])
     small, large = (design_mechanism(joint, epsilon) for epsilon in (0.02, 0.2))
     small_said, large_said = (best_attacker(m.summary().secrets[None]) for m in (small, large))
-    assert "the budget allows none, because" in small_said
-    assert "the budget allows at most" in large_said
+    assert "its budget allows none, because" in small_said
+    assert "its budget allows at most" in large_said
     assert small.attacker_advantage == pytest.approx(0, abs=1e-12)
