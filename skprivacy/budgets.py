@@ -167,7 +167,12 @@ def factor_for(shift: float) -> float:
 
 def _group_shares(p_s: npt.ArrayLike, owner: str) -> FloatArray:
     """Return the shares of the groups that occur; none if there is only one, which cannot move."""
-    counts = np.asarray(p_s, dtype=float)
+    try:
+        counts = np.asarray(p_s, dtype=float)
+    except (TypeError, ValueError) as error:
+        requirement = "a list of numbers, one for each group of S"
+        advice = " Count rows first, for instance with Series.value_counts()."
+        raise TypeError(Message(message(owner, "p_s", requirement, p_s), advice)) from error
     if counts.ndim != 1 or not len(counts) or not (np.isfinite(counts) & (counts >= 0)).all():
         requirement = "a list of finite numbers that are not negative"
         raise ValueError(message(owner, "p_s", requirement, p_s))

@@ -177,8 +177,9 @@ class Training:
     alphabet : of S; names : of its columns; counts : of pairs (s, x), weighted and before
     smoothing; n_rows : of the data; effective_rows : the effective sample size; raw : figures
     about X before it was cut and pooled, None if it was not; with_target : counts of (s, v, x),
-    weighted, if there is a target V; target : the names of its columns; of_index : leakage of
-    levels of the index, as `leaking` of `Fitted`.
+    weighted, if there is a target V; target : the names of its columns that are not released as
+    columns of X; of_index : leakage of levels of the index, as `leaking` of `Fitted`; s_from :
+    where S came from, see `FitInputs`.
     """
 
     alphabet: Alphabet
@@ -191,6 +192,7 @@ class Training:
     with_target: FloatArray | None = None
     target: tuple[str, ...] = ()
     of_index: Mapping[str, float] = field(default_factory=dict)
+    s_from: str = "X"
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,6 +374,7 @@ class Fitted:
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
             left_out=() if self.training is None or self.target else self.training.target,
+            n_rows=None if self.training is None else self.training.effective_rows,
             leaking={str(name): leakage for name, leakage in self.leaking.items()}
             | dict({} if self.training is None else self.training.of_index),
         )

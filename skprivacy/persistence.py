@@ -33,7 +33,7 @@ from .mechanism import Mechanism, make_mechanism
 from .releasing.output_names import check_names_out, names_out
 from .releasing.release import MADE_UP
 from .tables.table import FAMILIES, LIBRARIES, UNITS, ColumnRoles, ColumnType, is_name
-from .utilities import Utility
+from .utilities import UTILITIES, MutualInformation, Utility
 
 ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights", "people")
 
@@ -727,8 +727,15 @@ def read_transformer(
     parameters["sensitive"] = roles.names_or_positions(roles.s_positions) or None
     parameters["remainder"] = roles.names_or_positions(roles.kept_positions) or "drop"
     parameters["beside"] = roles.names_or_positions(roles.beside_positions) or None
-    parameters["alphabet"] = "cells" if of_cells else "auto"
+    parameters["alphabet"] = "cells" if of_cells else "values"
+    parameters["release_target"] = released is not None
+    parameters["utility"] = utility or _utility_parameter(mechanism.objective)
     return parameters, fitted
+
+
+def _utility_parameter(objective: Utility) -> str:
+    """Return the parameter that leads to an objective: that of cells is of each column."""
+    return objective.name if objective.name in UTILITIES else MutualInformation.name
 
 
 def _read_roles(

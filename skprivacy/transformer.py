@@ -12,6 +12,7 @@ from sklearn import get_config
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._messages import Message
 from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
 from .encoding import DEFAULT_BINS
@@ -26,7 +27,7 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
-from .fitting.learn import check_index, code_rows, fit_mechanism
+from .fitting.learn import check_order, code_rows, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
@@ -93,8 +94,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
         "label": the same columns with the dtypes that `fit` saw, each output named after a value
-        of X; for rare combinations that are pooled, and for cells, rows are made
-        up. "symbol": one categorical column. "posterior": a column of P(x|y) for each
+        of X; for rare combinations that are pooled, and for cells, rows are made up, see
+        `made_up`. "symbol": one categorical column. "posterior": a column of P(x|y) for each
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     made_up : {"for_any_use", "for_one_model", "column_by_column"}, default="for_any_use"
         With output="label", how a row is made up from a cell, or a pool of rare combinations.
@@ -324,7 +325,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches, but the first one defines the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index(settings, inputs)
+            check_order(settings, inputs)
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None
@@ -389,6 +390,37 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         table = as_table(converted(X, container), owner)
         return release.rows(table, source, range(table.n_rows))
 
+    def fit_transform(self, X: TableLike, y: ColumnsLike | None = None, **fit_params: Any) -> Any:
+        """Fit, and replace X by a draw of Y in every row.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        **fit_params : dict
+            `sensitive_features` and `sample_weight`, as in `fit`.
+
+        Returns
+        -------
+        frame or ndarray
+            As in `transform`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> PrivacyFunnelTransformer(0.05, sensitive="s").fit_transform(frame).shape
+        (200, 1)
+        """
+        if {"record_ids", "secret_key"} & {*fit_params}:
+            template = (
+                "fit_transform takes no {record_ids} and {secret_key}: a key is for a mechanism "
+                "that is kept. Call fit, to_json, and then transform with them."
+            )
+            raise TypeError(Message.of(template))
+        return super().fit_transform(X, y, **fit_params)
+
     def symbols(self, X: TableLike) -> pd.DataFrame:
         """Return which value or bin each field of the released columns counts as.
 
@@ -431,7 +463,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`: rows with their S, in a frame of any kind.
+            As in `fit`: rows with their S, in a frame of any kind. S must come with them: if it
+            was passed to `fit` apart from X, as `sensitive_features` or as a column of X with the
+            same name. y is S only if it was in `fit`. Rows with values of S that `fit` did not see
+            are left out, with a warning; in a lazy frame they are an error.
 
         Returns
         -------
@@ -474,9 +509,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X, y, sensitive_features
-            As in `fit`: rows with their S, in a frame of any kind. For a transformer that was
-            loaded, the groups of S are those that occur in these rows. The bounds are about a
-            population without any other groups.
+            As in `evaluate`, but values of S that `fit` did not see are an error. For a
+            transformer that was loaded, the groups of S are those that occur in these rows. The
+            bounds are about a population without any other groups.
         sample_weight : None
             Weights are refused: rows do not show the largest weight in the population, and without
             it nothing can be proven. If you know it, keep each row with a probability of its
@@ -540,6 +575,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         cls, text: str, *, measure: Measure | None = None, utility: Utility | None = None
     ) -> Self:
         """Return the fitted transformer that `to_json` wrote, after checking all of it.
+
+        Its parameters are those of the design, as far as the file has them. Others (`n_bins`,
+        `min_frequency`, `smoothing`, `solver`, ...) have their defaults: set them before you fit a
+        clone.
 
         Parameters
         ----------

@@ -317,7 +317,7 @@ class EngineChecks:
             assert set(plain(released)[name]) <= set(plain(rows)[name])
             assert fitted.p_sx_.tobytes() == clone(settings).fit(rows).p_sx_.tobytes()
 
-    @pytest.mark.filterwarnings("ignore:Values that fit did not see")
+    @pytest.mark.filterwarnings("ignore:Values that fit did not see", "ignore:100% of the rows")
     def test_values_that_fit_did_not_see(self, rows):
         strange = rows.assign(band="?")
         fitted = funnel().fit(rows)

@@ -124,6 +124,16 @@ class TestState:
             assert list(vars(transformer)) == list(before)
             assert all(vars(transformer)[name] is before[name] for name in before)
 
+    def test_a_clone_of_a_loaded_one_is_fitted_alike(self, frame):
+        """With the parameters that files hold; the others are defaults here as well."""
+        options = {"utility": "target", "release_target": True, "confidence": 0.9}
+        fitted = make(0.1, scope="average", measure="l1", **options)
+        fitted.fit(frame, frame["children"])
+        again = clone(PrivacyFunnelTransformer.from_json(fitted.to_json()))
+        again.fit(frame, frame["children"])
+        assert_array_equal(again.mechanism_.channel, fitted.mechanism_.channel)
+        assert again.transform(frame).columns.equals(fitted.transform(frame).columns)
+
     @pytest.mark.parametrize(
         "copies", [clone, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
     )

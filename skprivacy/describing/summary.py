@@ -466,6 +466,8 @@ class ReleaseSummary:
         The columns that are replaced, published beside the release, and protected.
     left_out : tuple of str
         The columns of a target that is not released.
+    has_values : bool
+        Whether values of the columns are released, not symbols or probabilities.
     scale : Scale
         What each level of the verdict allows; `on_scale` replaces it.
 
@@ -494,6 +496,8 @@ class ReleaseSummary:
     leaking: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[Any, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    has_values: bool = True
+    n_rows: float | None = None
     scale: Scale = DEFAULT_SCALE
 
     @property
@@ -513,8 +517,8 @@ class ReleaseSummary:
 
     @property
     def n_samples(self) -> float | None:
-        """The number of rows that limits are computed from; None without a confidence."""
-        return self.mechanism.n_samples
+        """The number of rows, by their effective sample size; None if unknown."""
+        return self.n_rows if self.mechanism.n_samples is None else self.mechanism.n_samples
 
     def with_limits(self, limits: Mapping[Any, Any]) -> Self:
         """Return the summary with limits for the population added."""
@@ -713,7 +717,7 @@ class ReleaseSummary:
 
     def made_up_sentence(self) -> str:
         """Return what may be read from made-up rows, and what not; empty for other rows."""
-        if not self.fidelity.is_joint:
+        if not (self.fidelity.is_joint and self.has_values):
             return ""
         return (
             "Distributions of columns, relations of two columns and models can be read from "
@@ -754,7 +758,7 @@ class ReleaseSummary:
         said = [self._worst.protection(), self.by_default(), self.not_covered()]
         said += [*each, self.together_sentence()]
         said += [notice, self.kept_sentence(), self.made_up_sentence(), self.target_sentence()]
-        said += [at_face_value(self.fidelity)]
+        said += [at_face_value(self.fidelity) if self.has_values else ""]
         return [*filter(None, said)]
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:

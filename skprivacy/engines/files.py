@@ -543,5 +543,5 @@ def release_rows(
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
-    notice_unknown(names, unknown)
+    notice_unknown(names, unknown, n_rows)
     return n_rows

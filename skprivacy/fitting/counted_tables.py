@@ -17,7 +17,14 @@ from ..cells.cells import N_BUCKETS
 from ..encoding.columns import Edges
 from ..tables.table import ColumnRoles, ColumnType
 from . import tally as tallies
-from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
+from .inputs import (
+    CountedColumns,
+    FitInputs,
+    LabelledRows,
+    check_y,
+    read_inputs,
+    roles_of_names,
+)
 from .learn import cells_learned_from
 from .learned_cells import (
     MOST_ROWS,
@@ -131,6 +138,9 @@ class CountedTable(ABC):
         named_only = [*apart, target] if isinstance(target, str) else apart
         roles = roles_of_names(settings, self.names, self.where, named_only)
         counted = _counted(settings, self, roles, target)
+        released = roles.names_or_positions(roles.order)
+        both = [name for name in counted.target or () if name in released]
+        check_y(settings, both, both)
         self.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
         self.check_index(counted.s, settings.owner)
         rows, x_columns = _rows(settings, self, counted)
@@ -268,7 +278,7 @@ class Batches:
     def __init__(self, settings: Settings, first: FitInputs) -> None:
         self.roles, self.types, self.n_rows = first.roles, first.types, 0
         self._target_types = first.target_types
-        self._owner = settings.owner
+        self._owner, self._s_from = settings.owner, first.s_from
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
         self._tally, self._tallied = Tally(self._counted.names), self._counted
         self._cells: KnownCells | None = None
@@ -347,7 +357,8 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        inputs = FitInputs(self.roles, self.types, rows, target_types=self._target_types)
+        columns = self.roles, self.types, rows
+        inputs = FitInputs(*columns, target_types=self._target_types, s_from=self._s_from)
         return _with_sample(inputs, self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import fields
-from typing import Any, TypeVar
+from dataclasses import fields, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._messages import UNSAVED, Message, warn
 from .._typing import FloatArray
+from .._validation import message
 from ..describing import ReleaseSummary
 from ..encoding import Alphabet
 from ..exceptions import NotDesignedError, PrivacyLeakWarning
@@ -42,6 +43,24 @@ class FittedEstimator(BaseEstimator):
         """Return the parameters, without those of a subclass."""
         given, names = self.get_params(deep=False), [field.name for field in fields(Settings)]
         return Settings(type(self).__name__, **{n: given[n] for n in names if n != "owner"})
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of `alphabet` if it is an instance: ``alphabet__max_cells``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self
+        """
+        alphabet = params.get("alphabet", getattr(self, "alphabet", None))
+        if any(name.startswith("alphabet__") for name in params) and isinstance(alphabet, str):
+            requirement = "an instance with parameters, such as TreeCells() or ScoreCells()"
+            raise ValueError(message(type(self).__name__, "alphabet", requirement, alphabet))
+        return super().set_params(**params)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None or self._batches is not None
@@ -85,7 +104,8 @@ class FittedEstimator(BaseEstimator):
     @property
     def summary_(self) -> ReleaseSummary:
         """Figures, verdict and sentences about the release."""
-        return self._for_attribute().summary
+        summary = self._for_attribute().summary
+        return replace(summary, has_values=self._settings().output == "label")
 
     @property
     def swaps_(self) -> dict[Any, pd.DataFrame]:
@@ -154,7 +174,7 @@ class FittedEstimator(BaseEstimator):
         fitted, is_designed = self._fitted, self._batches is None
         if fitted is None or not (is_designed or self._is_current(self._settings())):
             return diagram
-        return diagram + fitted.summary._repr_html_()
+        return diagram + self.summary_._repr_html_()
 
 
 def settings_of(estimator: FittedEstimator) -> Settings:

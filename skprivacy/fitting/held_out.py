@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import Message
+from .._messages import SENSITIVE, Message, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
 from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
-from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
+from ..exceptions import PrivacyLeakWarning
+from ..fitted import Fitted, Training, columns_of_secrets
 from ..measures import Measure, get_measure
-from ..mechanism import Channel, Evaluation, Leakage
+from ..mechanism import Channel, Evaluation, Leakage, name_of_secret
 from ..population.certificate import (
     Candidate,
     Centre,
@@ -30,7 +31,7 @@ from ..population.certificate import (
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
-from .inputs import CountedColumns, LabelledRows, check_sensitive, sensitive_columns
+from .inputs import CountedColumns, LabelledRows, check_sensitive, sensitive_again
 from .parameters import Settings
 from .tally import NUMBER, RowNumbers, RowSymbols, TooManyRowsError
 
@@ -110,60 +111,94 @@ class HeldOut:
 
 
 def _rows(
-    fitted: Fitted, settings: Settings, X: Any, y: Any, *passed: Any, with_target: bool = False
+    fitted: Fitted,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    *passed: Any,
+    to_evaluate: bool = False,
+    with_s: bool = True,
 ) -> HeldOut:
     """Return the rows of a frame or of a `CountedTable`; passed : S and weights.
 
-    y : for a `CountedTable`, the name of a column; with_target : whether a target is needed.
+    y : for a `CountedTable`, the name of a column; to_evaluate : whether a target may be needed,
+    and rows of unknown groups are left out of a frame; with_s : whether S is needed.
     """
-    is_needed = with_target and isinstance(fitted.mechanism.objective, Target)
+    is_needed = to_evaluate and isinstance(fitted.mechanism.objective, Target)
     if is_needed and y is None:
         template = "A transformer with {utility='target'} needs y, the target, to be evaluated."
         raise ValueError(Message.of(template))
     if isinstance(X, CountedTable):
         return _rows_of_table(fitted, settings, X, y if is_needed else None)
-    return _rows_of_frame(fitted, settings, as_table(X, settings.owner), y, is_needed, *passed)
+    rows = _rows_of_frame(fitted, settings, X, y, with_s, *passed)
+    if not is_needed:
+        rows = replace(rows, target=None)
+    if to_evaluate and with_s and fitted.training is not None:
+        rows = _of_known_groups(fitted.training, rows)
+    columns, weights = rows.x_columns, rows.weights
+    symbols = Symbols.of(fitted, list(columns))
+
+    def sizes(numbers: RowNumbers, n_numbers: int) -> FloatArray:
+        return np.bincount(numbers.of_table(columns), weights, n_numbers).astype(float)
+
+    x_codes = pd.Series(symbols.of_table(columns))
+    return HeldOut(replace(rows, x_columns={NUMBER: x_codes}), symbols, sizes)
 
 
 def _rows_of_frame(
     fitted: Fitted,
     settings: Settings,
-    table: Table,
+    X: Any,
     y: Any,
-    is_target: bool,
+    has_s: bool,
     sensitive_features: ColumnsLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
-) -> HeldOut:
-    owner = settings.owner
-    s_columns, _ = sensitive_columns(owner, table, y, settings.sensitive, sensitive_features)
+) -> LabelledRows:
+    """Return the rows of a frame with their S, y as their target, and all that symbols need."""
+    table, s_columns = as_table(X, settings.owner), NamedColumns()
+    if has_s:
+        s_columns = sensitive_again(fitted, settings, table, y, sensitive_features)
     if not table.n_rows:
-        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+        needs = f"while {settings.owner} needs at least one row."
+        raise ValueError(f"Found array with 0 sample(s) {needs}")
     check_length(y, table.n_rows, "y")
-    columns = table.named(_read_positions(fitted, table, owner))
     weights = check_weights(sample_weight, table.n_rows)
-    symbols = Symbols.of(fitted, list(columns))
-    target = as_columns(y, "y") if is_target else None
-    x_codes = pd.Series(symbols.of_table(columns))
-    rows = LabelledRows(s_columns, {NUMBER: x_codes}, target, weights)
+    target = None if y is None else as_columns(y, "y")
+    columns = table.named(_read_positions(fitted, table, settings.owner))
+    return LabelledRows(s_columns, columns, target, weights)
 
-    def sizes(numbers: RowNumbers, n_numbers: int) -> FloatArray:
-        return np.bincount(numbers.of_table(columns), weights, n_numbers).astype(float)
 
-    return HeldOut(rows, symbols, sizes)
+def _of_known_groups(training: Training, rows: LabelledRows) -> LabelledRows:
+    """Return the rows with values of S that `fit` saw, with a warning if there are others.
+
+    Others may be known groups in another code, and would hide what leaks about these.
+    """
+    positions = range(len(training.names))
+    are_known = ~np.any([_s_codes(training, rows.s_columns, p) < 0 for p in positions], axis=0)
+    if are_known.all() or not are_known.any():  # which is an error later
+        return rows
+    template = (
+        "Some of these rows have values of {S} that fit did not see: are they coded as in fit? "
+        "The figures are about the other rows."
+    )
+    warn(Message.of(template), PrivacyLeakWarning)
+    return rows.at(np.flatnonzero(are_known))
 
 
 def _rows_of_table(
     fitted: Fitted, settings: Settings, table: CountedTable, target: Any
 ) -> HeldOut:
     owner, header = settings.owner, as_table(pd.DataFrame(columns=table.names), settings.owner)
-    check_sensitive(settings, table.where)
-    s_positions = header.positions(owner, "sensitive", settings.sensitive)
+    if fitted.training is None or fitted.training.s_from == "X":
+        check_sensitive(settings, table.where)
+    s = tuple(sensitive_again(fitted, settings, header, None, None))
+    s_positions = header.positions(owner, "sensitive", s)
     read = _read_positions(fitted, header, owner)
     if both := [header.label(p) for p in s_positions if p in read]:
         template = "The column {name!r} is released: it cannot be in {sensitive}."
         raise ValueError(Message.of(template, name=both[0]))
     v_positions = () if target is None else header.positions(*table.target[::-1], target)
-    s, v, x = (tuple(map(header.label, part)) for part in (s_positions, v_positions, read))
+    v, x = (tuple(map(header.label, part)) for part in (v_positions, read))
     symbols, counted = Symbols.of(fitted, x), CountedColumns(s, (NUMBER,), v or None)
     try:
         rows = rows_by_number(table, counted, symbols, {}).labelled(counted)
@@ -183,15 +218,47 @@ def evaluated(
     fitted: Fitted, settings: Settings, X: Any, y: Any = None, *passed: Any
 ) -> Evaluation:
     """Return the `Evaluation` of a channel under the joint distribution of other rows."""
-    training, mechanism = fitted.training, fitted.mechanism
-    if training is None:
+    if (training := fitted.training) is None:
         raise ValueError(
             f"This {settings.owner} was loaded without the values of S, and cannot recognise them "
             f"in other rows. Use mechanism_.evaluate(p_sx) with a table of counts."
         )
-    held_out = _rows(fitted, settings, X, y, *passed, with_target=True)
-    objective, s_columns = _objective(fitted, held_out), held_out.rows.s_columns
+    held_out = _rows(fitted, settings, X, y, *passed, to_evaluate=True)
+    s_columns = held_out.rows.s_columns
 
+    channel = _channel_of(fitted, held_out)
+
+    def under(codes: IntArray, labels: Labels) -> Leakage:
+        counts = held_out.counts(codes, (len(labels) + 1, _n_symbols(fitted)))
+        named = (*labels, _unseen(labels))
+        return Leakage(channel, counts / counts.sum(), named, fitted.mechanism.measure)
+
+    secrets = {}
+    for name, groups in training.secrets.groups.items():
+        codes = known_codes(training, name, s_columns, held_out.rows.weights)
+        if len(groups.labels) > 1 and (codes == codes[0]).all():
+            template = (
+                "These rows have a single group of {secret}: what a release reveals about it "
+                "cannot be measured with them, and every leakage is 0."
+            )
+            warn(Message.of(template, secret=_secret(name)), PrivacyLeakWarning)
+        secrets[name] = under(codes, groups.labels)
+    if len(secrets) == 1:
+        return Evaluation(channel, secrets)
+    codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
+    codes = np.where(codes == UNKNOWN, len(training.counts), codes)
+    return Evaluation(channel, secrets, under(codes, tuple(training.alphabet.labels)))
+
+
+def utility_kept(fitted: Fitted, settings: Settings, X: Any, y: Any = None) -> float:
+    """Return the share of the utility of X that is kept in other rows, which need no S."""
+    held_out = _rows(fitted, settings, X, y, to_evaluate=True, with_s=False)
+    return _channel_of(fitted, held_out).normalized_utility
+
+
+def _channel_of(fitted: Fitted, held_out: HeldOut) -> Channel:
+    """Return the channel with the distribution of X in these rows."""
+    mechanism, objective = fitted.mechanism, _objective(fitted, held_out)
     p_x = np.bincount(held_out.x_codes, held_out.rows.weights, _n_symbols(fitted))
     unseen, strata = [_unseen(mechanism.x_labels)], mechanism.strata
     if isinstance(fitted.alphabet, PairedAlphabet):
@@ -199,22 +266,31 @@ def evaluated(
     if strata is not None:
         strata = np.append(strata, np.unique(strata))
     about = (*mechanism.x_labels, *unseen), mechanism.y_labels, objective, strata
-    channel = Channel(_channel(fitted), p_x / p_x.sum(), *about)
+    return Channel(_channel(fitted), p_x / p_x.sum(), *about)
 
-    def under(codes: IntArray, labels: Labels) -> Leakage:
-        counts = held_out.counts(codes, (len(labels) + 1, _n_symbols(fitted)))
-        named = (*labels, _unseen(labels))
-        return Leakage(channel, counts / counts.sum(), named, mechanism.measure)
 
-    secrets = {
-        name: under(_codes_of(training, groups, s_columns), groups.labels)
-        for name, groups in training.secrets.groups.items()
-    }
-    if len(secrets) == 1:
-        return Evaluation(channel, secrets)
-    codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
-    codes = np.where(codes == UNKNOWN, len(training.counts), codes)
-    return Evaluation(channel, secrets, under(codes, tuple(training.alphabet.labels)))
+def _secret(name: Any) -> Any:
+    """Return what messages call a secret."""
+    return SENSITIVE if name is None else name_of_secret(name)
+
+
+def known_codes(
+    training: Training, name: Any, s_columns: NamedColumns, weights: FloatArray | None = None
+) -> IntArray:
+    """Return the group of a secret in each row, one more for combinations that are not known.
+
+    Values must all be known.
+    """
+    groups = training.secrets.groups[name]
+    found = [_s_codes(training, s_columns, p) for p in groups.positions]
+    share = np.average(np.any(np.less(found, 0), axis=0), weights=weights)
+    if not share:
+        return groups.found(found)
+    template = (
+        "{share} of these rows have values of {secret} that fit did not see: code {secret} as in "
+        "fit, or leave these rows out."
+    )
+    raise ValueError(Message.of(template, secret=_secret(name), share=f"{100 * share:.3g}%"))
 
 
 def terms_for(
@@ -246,13 +322,12 @@ def certified(
 ) -> Certificate:
     """Return the `Certificate` of a channel by other rows.
 
-    The groups of S are those of `fit`, and one more for unseen values; for a transformer that was
-    loaded, those of the rows.
+    The groups of S are those of `fit`; for a transformer that was loaded, those of the rows.
     """
     held_out = _rows(fitted, settings, X, y, *passed)
-    s_columns = held_out.rows.s_columns
-    secrets = _columns_of_secrets(fitted, settings.owner, tuple(s_columns))
-    sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in secrets.items()}
+    rows = held_out.rows
+    secrets = _columns_of_secrets(fitted, settings.owner, tuple(rows.s_columns))
+    sized = {name: _sized_groups(fitted, rows, name, p) for name, p in secrets.items()}
     for n_s, _ in sized.values():
         check_measure(terms.measure, n_s)
     n_x = _n_symbols(fitted)
@@ -281,17 +356,16 @@ def _columns_of_secrets(
 
 
 def _sized_groups(
-    fitted: Fitted, s_columns: NamedColumns, name: Any, positions: tuple[int, ...]
+    fitted: Fitted, rows: LabelledRows, name: Any, positions: tuple[int, ...]
 ) -> tuple[int, IntArray]:
     """Return the number of groups of a secret, and the group of each row."""
     if (training := fitted.training) is None:
-        columns = list(s_columns.values())
+        columns = list(rows.s_columns.values())
         found = {p: columns[p].reset_index(drop=True) for p in positions}
         codes, _ = coded(pd.DataFrame(found), "S")
         return int(codes.max()) + 1, codes
-    groups = training.secrets.groups[name]
-    codes = _codes_of(training, groups, s_columns)
-    return max(len(groups.labels), int(codes.max()) + 1), codes
+    codes = known_codes(training, name, rows.s_columns, rows.weights)
+    return max(len(training.secrets.groups[name].labels), int(codes.max()) + 1), codes
 
 
 def _candidate(fitted: Fitted, n_groups: int, name: Any) -> Candidate:
@@ -326,11 +400,10 @@ def _unseen(labels: Labels) -> Any:
     return name
 
 
-def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns) -> IntArray:
-    """Return the group of one secret in each row; unseen values are one more."""
-    columns, names = list(s_columns.values()), list(s_columns)
-    found = [training.alphabet.columns[p].encode(columns[p], names[p]) for p in groups.positions]
-    return groups.found(found)
+def _s_codes(training: Training, s_columns: NamedColumns, position: int) -> IntArray:
+    """Return the symbol of a column of S in each row, -1 for values that `fit` did not see."""
+    name, column = list(s_columns.items())[position]
+    return training.alphabet.columns[position].encode(column, name)
 
 
 def _objective(fitted: Fitted, held_out: HeldOut) -> Utility:

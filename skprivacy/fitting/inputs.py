@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations, compress
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import Message, Named, Owner, warn
+from .._messages import InPython, Message, Named, Owner, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
+from ..fitted import Fitted
 from ..releasing.record_ids import folds_of_persons, persons_in
 from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, plain_column
 from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of, type_of_dtype
@@ -223,7 +224,8 @@ class FitInputs:
     roles : of all columns; types : of its `typed_positions`; rows : S, X and the target;
     passed_through : the columns that are released unchanged, in all rows or in a sample;
     s_passed : S in that sample; index : the levels of an index, in the same rows; written : other
-    columns that can be read from those passed through, see `judged`; target_types : of a target.
+    columns that can be read from those passed through, see `judged`; target_types : of a target;
+    s_from : where S came from: columns of "X", "sensitive_features" or "y".
     """
 
     roles: ColumnRoles
@@ -234,6 +236,7 @@ class FitInputs:
     index: NamedColumns = field(default_factory=dict)
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
     target_types: tuple[ColumnType, ...] = ()
+    s_from: str = "X"
 
     @property
     def kept(self) -> list[Any]:
@@ -276,19 +279,19 @@ def read_inputs(
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     check_length(y, table.n_rows, "y")
     weights = check_weights(sample_weight, table.n_rows)
-    s_columns, s_positions = sensitive_columns(
-        owner, table, y, settings.sensitive, sensitive_features
-    )
-    passed_s = y if sensitive_features is None else sensitive_features
+    s_columns, s_positions = sensitive_columns(settings, table, y, sensitive_features)
+    passed_s, s_from = sensitive_features, "sensitive_features"
+    if passed_s is None:
+        passed_s, s_from = y, "y" if settings.sensitive is None else "X"
     is_named = getattr(passed_s, "name", None) is not None or hasattr(passed_s, "columns")
-    from_table = sensitive_features is None and settings.sensitive is not None
-    s_names = tuple(s_columns) if is_named or from_table else ()
+    s_names = tuple(s_columns) if is_named or s_from == "X" else ()
     roles = roles_of(settings, table, s_positions, s_names)
     index: NamedColumns = {}
     if levels := table.index_levels():
         check_no_copy(levels, roles.s_names, s_columns, owner)
         index = dict(zip(labels_of(levels), levels, strict=True))
     settings.check_names(table.names or range(table.n_columns), tuple(s_columns))
+    _check_orders(settings, table.named(roles.x_positions))
     persons = None if settings.person is None else persons_in(roles, table, owner)
     rows = LabelledRows(
         s_columns,
@@ -302,9 +305,28 @@ def read_inputs(
     if weights is not None:  # rows of weight zero do not count
         counted = np.flatnonzero(weights)
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
+    if y is not None and s_from != "y":
+        vectors, released = as_columns(y, "y"), table.named(roles.order)
+        found = [n for n, column in released.items() if _is_one_of(column, vectors.values())]
+        check_y(settings, found, [name for name in vectors if name in released])
     types = tuple(map(table.type_of, roles.typed_positions))
     of_target = (type_of_dtype(column.dtype, "") for column in (rows.target or {}).values())
-    return FitInputs(roles, types, rows, passed, index=index, target_types=tuple(of_target))
+    target_types = tuple(of_target)
+    return FitInputs(
+        roles, types, rows, passed, index=index, target_types=target_types, s_from=s_from
+    )
+
+
+def _check_orders(settings: Settings, columns: NamedColumns) -> None:
+    """Check that orders have all values of the columns of X, which may be shown, unlike S."""
+    given = {name: values for name, values in (settings.ordered or {}).items() if name in columns}
+    for name, order in given.items():
+        values = columns[name].dropna().unique().tolist()
+        are_texts = not pd.api.types.is_numeric_dtype(columns[name].dtype)  # others have an order
+        if are_texts and (lacking := [value for value in values if value not in order]):
+            text = f" of the column {name!r} lacks {', '.join(map(repr, lacking[:5]))}"
+            more = f" and {len(lacking) - 5} more values" if len(lacking) > 5 else ""
+            raise ValueError(about(settings.owner, "ordered", f"{text}{more}."))
 
 
 def roles_of(
@@ -407,24 +429,26 @@ def _kish(codes: IntArray, weights: FloatArray, squares: FloatArray) -> float:
 
 
 def sensitive_columns(
-    owner: str,
+    settings: Settings,
     table: Table,
     y: ColumnsLike | None,
-    sensitive: Any,
     sensitive_features: ColumnsLike | None,
 ) -> tuple[NamedColumns, list[int]]:
     """Return the columns of S by name, and the positions that must not be released."""
+    owner, sensitive = settings.owner, settings.sensitive
     if sensitive_features is not None:
-        check_length(sensitive_features, table.n_rows, "sensitive_features")
-        columns = as_columns(sensitive_features, "sensitive_features")
+        columns = _passed_columns(sensitive_features, table)
         hidden = [] if sensitive is None else table.known_positions(owner, "sensitive", sensitive)
         return columns, sorted({*hidden, *_named_like(columns, table)})
     if sensitive is not None:
-        positions = table.positions(owner, "sensitive", sensitive)
-        if not positions:
-            requirement = "at least one column"
-            raise ValueError(message(owner, "sensitive", requirement, sensitive))
+        positions = _sensitive_positions(settings, table)
         return table.named(positions), positions
+    if isinstance(settings.epsilon, Mapping):
+        template = (
+            "The keys of {epsilon} are budgets, and do not say where the sensitive columns are: "
+            "name them in {sensitive=[...]} as well, or pass fit(X, sensitive_features=...)."
+        )
+        raise ValueError(Message.of(template))
     if y is None:
         template = (
             "{owner} requires y to be passed, but the target y is None: it does not know what to "
@@ -440,6 +464,98 @@ def sensitive_columns(
     warn(text, PrivacyLeakWarning)
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
+
+
+def _passed_columns(sensitive_features: ColumnsLike, table: Table) -> NamedColumns:
+    check_length(sensitive_features, table.n_rows, "sensitive_features")
+    return as_columns(sensitive_features, "sensitive_features")
+
+
+def _sensitive_positions(settings: Settings, table: Table) -> list[int]:
+    if positions := table.positions(settings.owner, "sensitive", settings.sensitive):
+        return positions
+    requirement = "at least one column"
+    raise ValueError(message(settings.owner, "sensitive", requirement, settings.sensitive))
+
+
+def sensitive_again(
+    fitted: Fitted,
+    settings: Settings,
+    table: Table,
+    y: ColumnsLike | None,
+    sensitive_features: ColumnsLike | None,
+) -> NamedColumns:
+    """Return the columns of S in other rows than those of `fit`, from where `fit` had them.
+
+    y is S only if `fit` took it for S: it may have few values that look like groups.
+    """
+    known, training = fitted.roles.s_names, fitted.training
+    source = "X" if training is None else training.s_from
+    names = known if training is None else training.names
+    if sensitive_features is not None:
+        columns = _passed_columns(sensitive_features, table)
+    elif source == "y" and y is not None:
+        columns = as_columns(y, "y")
+    elif source == "X" and settings.sensitive is not None:
+        columns = table.named(_sensitive_positions(settings, table))
+    else:
+        if not names or not {*names} <= {*known} & {*(table.names or ())}:
+            raise _no_s(settings.owner)
+        columns = table.named([(table.names or []).index(name) for name in names])
+    if training is not None and len(columns) != len(names):
+        requirement = f"{len(names)} column{'s'[: len(names) != 1]}, as in fit"
+        raise ValueError(message(settings.owner, "sensitive_features", requirement, [*columns]))
+    return {name: columns[name] for name in names} if {*names} == {*columns} else columns
+
+
+def _no_s(owner: str) -> ValueError:
+    template = (
+        "{owner} got S apart from X in fit, and these rows come without it: pass "
+        "sensitive_features, or fit with {sensitive=...} and keep that column in X. A scorer in a "
+        "search gets S from such a column, or by metadata routing: "
+        "sklearn.set_config(enable_metadata_routing=True), "
+        "set_fit_request(sensitive_features=True), and search.fit with sensitive_features."
+    )
+    return ValueError(Message.of(template, owner=Owner(owner)))
+
+
+def _is_one_of(column: pd.Series, vectors: Iterable[pd.Series]) -> bool:
+    """Whether a column has the values of a vector; names may be kept by what is made of it."""
+    plain = column.reset_index(drop=True)
+    return any(plain.equals(vector.reset_index(drop=True)) for vector in vectors)
+
+
+def names_left_out(inputs: FitInputs) -> tuple[str, ...]:
+    """Return the names of the target, without columns that are released as those of X."""
+    rows, target = inputs.rows, inputs.rows.target or {}
+    if rows.multiplicities is not None:  # rows were counted, and have no order
+        released = inputs.roles.names_or_positions(inputs.roles.order)
+        return tuple(str(name) for name in target if name not in released)
+    columns = [*rows.x_columns.values(), *rows.beside.values(), *inputs.passed_through.values()]
+    return tuple(str(name) for name, c in target.items() if not _is_one_of(c, columns))
+
+
+def check_y(settings: Settings, found: Sequence[Hashable], named: Sequence[Hashable]) -> None:
+    """Warn if y is released among the columns of X; refuse to release two of the same name.
+
+    found : the released columns that are y; named : those with a name of y.
+    """
+    y = InPython("y", "the target")
+    if settings.release_target and named:
+        template = (
+            "{release_target} releases {y} after the columns of {X}, and {name!r} is one of them: "
+            "leave it out of {columns}."
+        )
+        raise ValueError(Message.of(template, y=y, name=named[0]))
+    if found:
+        text = Message.of(
+            "The column {name!r} is {y}, and is released: a model that predicts {y} from the "
+            "release finds it among its features, so its scores say little. Leave it out of "
+            "{columns}, or of the table.",
+            y=y,
+            name=found[0],
+        )
+        warn(text)
 
 
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:

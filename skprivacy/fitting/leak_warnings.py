@@ -33,6 +33,9 @@ _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
 
+# With fewer expected changes of the group from row to row, an order says nothing.
+_FEWEST_CHANGES = 10
+
 # The same for a quick limit of what leaks in the population.
 _QUICK_DRAWS, _QUICK_CELLS = (39, 199), 40_000
 
@@ -111,8 +114,9 @@ _TOGETHER = Message.of(
 )
 
 _FEW_ROWS = Message.of(
-    "{epsilon} holds for these rows only, and they are few: in the population they were drawn "
-    "from, much more may leak. {setting} keeps the budget there too.{where}",
+    "{epsilon} holds for these rows only, and they are few for this budget and so many "
+    "released values: in the population they were drawn from, much more may leak. {setting} keeps "
+    "the budget there too.{where}",
     setting=Setting("confidence", USUAL_CONFIDENCE),
     where=InPython(" metrics.population_leakage estimates how much may leak."),
 )
@@ -346,6 +350,26 @@ def warn_of_index(found: Judgement) -> None:
             names=", ".join(map(str, found.leaking)),
         )
         warn(text, PrivacyLeakWarning)
+
+
+def is_nearly_sorted(codes: IntArray) -> bool:
+    """Whether equal codes stand together far more than in a random order."""
+    shares = np.bincount(codes) / len(codes)
+    expected = (len(codes) - 1) * (1 - (shares**2).sum())
+    if expected < _FEWEST_CHANGES:
+        return False
+    n_changes = np.count_nonzero(codes[1:] != codes[:-1])
+    is_sorted = n_changes < np.count_nonzero(shares)
+    return bool(is_sorted or n_changes < expected / 2 - 3 * np.sqrt(expected))
+
+
+def warn_of_order() -> None:
+    """Warn of rows that are sorted by S."""
+    text = (
+        "The rows of X are sorted by S, or nearly, and are released in this order, which reveals "
+        "S: shuffle them first, X.sample(frac=1)."
+    )
+    warn(text, PrivacyLeakWarning)
 
 
 def warn_of_unjudged(names: Sequence[Hashable]) -> None:

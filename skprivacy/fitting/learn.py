@@ -62,18 +62,27 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, has_few_values
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, names_left_out
 from .leak_warnings import (
     Budget,
     Judgement,
+    is_nearly_sorted,
     leaking_columns,
     warn_of_bins,
     warn_of_design,
     warn_of_index,
+    warn_of_order,
     warn_of_passed_through,
     warn_of_unjudged,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, training_rows
+from .learned_cells import (
+    automatic_cells,
+    cells_of,
+    check_known,
+    check_no_ids,
+    learn_cells,
+    training_rows,
+)
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
@@ -105,15 +114,16 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    of_index = check_index(settings, inputs, of_s) if inputs.index else {}
+    of_index = check_order(settings, inputs, of_s)
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
     raw = raw_x(settings, inputs, coded, mechanism)
     with_target = None if coded.target is None else _with_target(coded, rows.weights)
     protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
     n_rows = rows.n_rows, coded.n_effective
-    target_names = tuple(map(str, rows.target or ()))
-    training = Training(*protected, *n_rows, raw, with_target, target_names, of_index)
+    training = Training(
+        *protected, *n_rows, raw, with_target, names_left_out(inputs), of_index, inputs.s_from
+    )
     of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
     designed = inputs.types, coded.alphabet, mechanism, leaking
     shown = None
@@ -212,6 +222,7 @@ def _code_x(
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
+            check_no_ids(alphabet, names, rows.n_rows)
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
     training = training_rows(settings, rows, cells)
     if training is rows:
@@ -418,14 +429,24 @@ def _leaking_columns(
     return leaking_columns(budgets, columns, of_each, weights, **how)
 
 
-def check_index(
+def check_order(
     settings: Settings, inputs: FitInputs, of_s: CodedSensitive | None = None
 ) -> dict[str, float]:
     """Return the leakage of levels of the index that exceed the budget, with a warning.
 
-    NaN for a level that cannot be judged.
+    NaN for a level that cannot be judged. The order of the rows is released too, with any index.
     """
     of_s = of_s or code_sensitive(settings, inputs.rows)
+    found = _check_index(settings, inputs, of_s) if inputs.index else {}
+    _, s_codes, secrets = of_s
+    if not found and inputs.rows.multiplicities is None:  # else it is not known
+        groups = (g for s, g in secrets.groups.items() if secrets.budgets[s] < np.inf)
+        if any(is_nearly_sorted(each.codes(s_codes)) for each in groups):
+            warn_of_order()
+    return found
+
+
+def _check_index(settings: Settings, inputs: FitInputs, of_s: CodedSensitive) -> dict[str, float]:
     found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
     warn_of_index(found)
     return {f"{name} (the index)": leakage for name, leakage in found.by_column().items()}

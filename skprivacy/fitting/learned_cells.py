@@ -37,6 +37,7 @@ from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine, learn_positions
 from ..encoding.columns import (
     FEWEST_ROWS,
+    POOLED,
     BinsLike,
     ColumnAlphabet,
     Edges,
@@ -274,17 +275,20 @@ def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
         raise ValueError(Message.of(template, x=InPython("X has one", "one is released")))
     found = [name for name, c in rows.x_columns.items() if _is_id(c, name, rows.n_rows)]
     kept = tuple(name for name in rows.x_columns if name not in found)
-    shown = ", ".join(map(repr, found))
     if found and (settings.columns is not None or not kept):
-        template = (
-            "{shown} has a different value in nearly every row, like an identifier, and cannot be "
-            "released. Leave it out of {columns}."
-        )
-        raise ValueError(Message.of(template, shown=shown))
+        raise _id_error(found)
     if found:
         why = "which has a different value in nearly every row, like an identifier"
-        warn(f"Left out of the release: {shown}, {why}.")
+        warn(f"Left out of the release: {', '.join(map(repr, found))}, {why}.")
     return kept
+
+
+def _id_error(names: Sequence[Any]) -> ValueError:
+    template = (
+        "{shown} has a different value in nearly every row, like an identifier, and cannot be "
+        "released. Leave it out of {columns}."
+    )
+    return ValueError(Message.of(template, shown=", ".join(map(repr, names))))
 
 
 def _is_id(column: Any, name: Hashable, n_rows: int) -> bool:
@@ -292,12 +296,33 @@ def _is_id(column: Any, name: Hashable, n_rows: int) -> bool:
     if n_rows < _FEWEST_ROWS_WITH_IDS:
         return False
     codes, values = coded(column, name)
-    n_values = len(np.unique(codes[codes >= 0]))
-    if n_values < _UNIQUE_SHARE * n_rows:
+    return _are_ids(values, len(np.unique(codes[codes >= 0])), name, n_rows)
+
+
+def _are_ids(values: Sequence[Any], n_values: int, name: Hashable, n_rows: int) -> bool:
+    """The same, for a column with these distinct values."""
+    if n_rows < _FEWEST_ROWS_WITH_IDS or n_values < _UNIQUE_SHARE * n_rows:
         return False
     family = family_of(values[:1], name)
     are_whole = family == "numbers" and all(float(v).is_integer() for v in values[:100])
-    return family == "str" or (are_whole and n_values == n_rows)
+    is_text = family not in ("numbers", "times")
+    return is_text or (are_whole and n_values == n_rows)
+
+
+def check_no_ids(alphabet: ValueAlphabet, names: Sequence[Any], n_rows: int) -> None:
+    """Refuse columns that would show values of single rows; bins and pools of all do not."""
+
+    def is_id(name: Hashable, column: ColumnAlphabet) -> bool:
+        if column.is_cut or set(column.symbol_labels) <= {POOLED, None}:
+            return False
+        occur = zip(column.values, column.weights, strict=True)
+        values = [value for value, weight in occur if weight and value is not None]
+        are_times = column.family == "times" and _FEWEST_ROWS_WITH_IDS <= n_rows == len(values)
+        return are_times or _are_ids(values, len(values), name, n_rows)
+
+    pairs = zip(names, alphabet.columns, strict=True)
+    if found := [name for name, column in pairs if is_id(name, column)]:
+        raise _id_error(found)
 
 
 def learn_cells(

@@ -15,8 +15,12 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from .._typing import ColumnsLike, Scope, TableLike
-from .._validation import check_choice, check_real, message
+from .._messages import Message
+from .._typing import ColumnsLike, FloatArray, Scope, TableLike
+from .._validation import about, check_choice, check_real, message
+from ..engines.lazy_frames import any_table
+from ..fitting.fitted_estimator import fitted_of, settings_of
+from ..fitting.held_out import utility_kept
 from ..measures import SCOPES, Measure, check_scope, get_measure
 from ..mechanism import Evaluation, Leakage
 from ..transformer import PrivacyFunnelTransformer
@@ -29,14 +33,18 @@ def neg_leakage_scorer(
 
     It is computed from the joint distribution of the rows and the channel, without drawing any Y.
     S comes from the `sensitive` columns of the transformer or, with metadata routing, from
-    `sensitive_features`. With few rows the leakage is overestimated: see `leakage_report`.
+    `sensitive_features`. Without either there is no score: y is never taken for S.
+
+    With few rows the leakage is overestimated, because shares of few rows differ by chance. In the
+    scope "per_output" one rare output decides, and the score may be mostly chance: even at an
+    epsilon of 0, where nothing leaks. To choose among candidates, use ``scope="average"``.
 
     Parameters
     ----------
     measure : str or Measure, default=None
         None: the transformer's own.
     scope : {"per_output", "average"}, default=None
-        None: the transformer's own.
+        None: the transformer's own. "average" is the one to choose by, see above.
     secret : default=None
         With several secrets, the name of one of them, a key of `epsilon`. None: the one with the
         largest leakage.
@@ -135,16 +143,38 @@ class _BestWithin:
     leakage: str
 
     def __call__(self, results: Mapping[str, Any]) -> int:
-        leaked = -np.asarray(results[f"mean_test_{self.leakage}"], dtype=float)
-        scores = np.asarray(results[f"mean_test_{self.score}"], dtype=float)
+        scores, leaked = self._means(results, "score"), -self._means(results, "leakage")
         fine = np.flatnonzero((leaked <= self.at_most) & ~np.isnan(scores))
-        if not len(fine):
+        if len(fine):
+            return int(fine[scores[fine].argmax()])
+        if np.isnan(leaked).all():
             raise ValueError(
-                f"No candidate with a score leaks at most {self.at_most} on the held-out rows: "
-                f"the smallest mean leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or "
-                f"raise at_most."
+                "The leakage of no candidate could be measured: the warnings of the search say "
+                "why, and error_score='raise' shows the first error."
             )
-        return int(fine[scores[fine].argmax()])
+        template = (
+            "No candidate with a score leaks at most {at_most} on the held-out rows: the smallest "
+            "mean leakage is {smallest:.4g}. Add a smaller epsilon, or raise at_most. If the "
+            "smallest epsilons all have about this leakage, it is the chance of few rows: use "
+            "neg_leakage_scorer with {scope='average'}, fewer folds, or more rows."
+        )
+        values = {"at_most": self.at_most, "smallest": np.nanmin(leaked)}
+        raise ValueError(Message.of(template, **values))
+
+    def _means(self, results: Mapping[str, Any], parameter: str) -> FloatArray:
+        """Return the mean scores of the candidates by one of the two scorers."""
+        name, prefix = getattr(self, parameter), "mean_test_"
+        if f"{prefix}{name}" in results:
+            return np.asarray(results[f"{prefix}{name}"], dtype=float)
+        known = [key.removeprefix(prefix) for key in results if key.startswith(prefix)]
+        advice = (
+            "It needs a search with two scorers, "
+            "scoring={'score': ..., 'leakage': neg_leakage_scorer(scope='average')}"
+        )
+        if len(known) > 1:
+            advice = f"Pass {parameter}=... with one of these names"
+        problem = f" is {name!r}, which is no scorer of this search: these are {known}. {advice}."
+        raise ValueError(about("best_within_leakage", parameter, problem))
 
 
 class _Scorer:
@@ -189,11 +219,18 @@ class _Scorer:
         y: ColumnsLike | None,
         sensitive_features: ColumnsLike | None,
     ) -> float:
-        figures = transformer.evaluate(X, y, sensitive_features=sensitive_features)
         if self._name == "utility":
-            return figures.normalized_utility
+            table = any_table(X, type(transformer).__name__)
+            return utility_kept(fitted_of(transformer), settings_of(transformer), table, y)
+        figures = transformer.evaluate(X, y, sensitive_features=sensitive_features)
         scope, leakages = self._scope or transformer.scope, []
         for each in self._chosen(figures):
+            if np.count_nonzero(each.prior) < 2:
+                raise ValueError(
+                    "These rows have a single group of S, and what leaks cannot be measured with "
+                    "them: use folds that have all groups, such as those of StratifiedKFold, "
+                    "split by S."
+                )
             judged = each if self._measure is None else each.with_measure(self._measure)
             leakages.append(judged.leakage_in(check_scope(repr(self), scope, judged.measure)))
         return -max(leakages)

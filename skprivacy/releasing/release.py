@@ -42,14 +42,31 @@ _MOST_ATTEMPTS = 20
 _OUTPUTS = InPython("P(Y)", "the distribution of the release")
 
 
-def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
-    """Send a notice about rows that are drawn from P(Y).
+# If at least this many rows are released, and most are unknown, that is a mistake.
+_ENOUGH_ROWS = 10
+
+
+def notice_unknown(
+    labels: Sequence[Hashable], unknown: Mapping[Hashable, int], n_rows: int
+) -> None:
+    """Send a notice about rows that are drawn from P(Y), a warning if that is most of them.
 
     unknown : for each column, the number of rows with values that `fit` did not see; the key None
     is for combinations.
     """
     if not unknown:
         return
+    share = max(unknown.values()) / n_rows
+    if n_rows >= _ENOUGH_ROWS and share > 0.5:
+        label = max(unknown, key=lambda each: unknown[each])
+        template = (
+            "{share} of the rows are drawn from {outputs}, and have nothing to do with their true "
+            "values: {name} holds values that fit did not see. Are they coded as in fit? "
+            "{handle_unknown='error'} refuses them."
+        )
+        name = _joint(labels) if label is None else repr(label)
+        values = {"outputs": _OUTPUTS, "name": name, "share": f"{share:.0%}"}
+        warn(Message.of(template, **values))
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
     found = "Values that fit did not see are replaced by draws from {outputs}: {where}. "
@@ -152,7 +169,7 @@ class Release:
         persons = persons_in(self.roles, table, self.owner)
         folds = None if persons is None else folds_of_persons(persons)
         released = self.replacements(table, x_positions, noise, unknown, folds)
-        notice_unknown([table.label(p) for p in x_positions], unknown)
+        notice_unknown([table.label(p) for p in x_positions], unknown, table.n_rows)
         columns: list[tuple[Any, Any]] = []
         types = dict(zip(self.roles.typed_positions, self.types, strict=True))
         for position in self.roles.order:

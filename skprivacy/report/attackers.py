@@ -19,7 +19,8 @@ from ..encoding.columns import FEWEST_ROWS
 from ..encoding.dependencies import contradictions
 from ..encoding.rows import FEWEST_IN_LEAF
 from ..fitted import Fitted
-from ..fitting.inputs import sensitive_columns
+from ..fitting.held_out import known_codes
+from ..fitting.inputs import sensitive_again
 from ..fitting.parameters import Settings
 from ..metrics import audit, linkage
 from ..metrics.attack import Attacker, Splits, attack_notes
@@ -41,10 +42,13 @@ _WHY_NOTHING = (
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """Rows with their S and their release, and how to attack them: parameters of `audit`."""
+    """Rows and their release, and how to attack them: parameters of `audit`.
+
+    groups : of each row, by secret: S as it is protected, with numbers in their bins.
+    """
 
     df: TableLike
-    sensitive_features: ColumnsLike | None
+    groups: Mapping[Any, IntArray]
     released: TableLike
     attacker: Attacker | None
     cv: Splits
@@ -58,6 +62,17 @@ class Attacked:
         every = [str(name) for name in names_out(roles, fitted.posterior.labels, "label")]
         before = _frame({names[p]: table.column(at[p]) for p in roles.order})
         return before, _frame({n: out.column(every.index(n)) for n in names.values()})
+
+
+def groups_of(
+    fitted: Fitted, settings: Settings, df: TableLike, sensitive_features: ColumnsLike | None
+) -> dict[Any, IntArray]:
+    """Return the group of each secret in each row."""
+    training = fitted.training
+    assert training is not None  # checked by from_estimator
+    table = as_table(df, _OWNER)
+    s_columns = sensitive_again(fitted, settings, table, None, sensitive_features)
+    return {name: known_codes(training, name, s_columns) for name in training.secrets.groups}
 
 
 def best_attacker(secret: SecretSummary) -> str:
@@ -115,9 +130,6 @@ def _figures(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any
     assert fitted.training is not None
     roles = fitted.roles
     table, out = (as_table(frame, _OWNER) for frame in (attacked.df, attacked.released))
-    s_columns, _ = sensitive_columns(
-        _OWNER, table, None, settings.sensitive, attacked.sensitive_features
-    )
     raw = [table.column(position) for position in roles.read_in(table, _OWNER)]
     others = {str(roles.name(p)) for p in roles.kept_positions}
     names = map(str, names_out(roles, fitted.posterior.labels, settings.output))
@@ -125,8 +137,7 @@ def _figures(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any
     released = {name: column for name, column in columns.items() if name not in others}
     beside = {name: column for name, column in columns.items() if name in others}
     # S as it is protected: numbers in their bins.
-    groups, _ = fitted.training.alphabet.encode(list(s_columns.values()), list(s_columns))
-    groups = fitted.training.secrets.groups[secret].codes(groups)
+    groups = attacked.groups[secret]
     return audit(
         _frame(released),
         groups,

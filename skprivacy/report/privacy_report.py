@@ -20,6 +20,7 @@ from .appendix import FileRecord, Handover, for_specialists, pictures, recipe, w
 from .attackers import (
     Attacked,
     attack_section,
+    groups_of,
     no_attack,
     reidentification_section,
     small_numbers,
@@ -156,7 +157,7 @@ class PrivacyReport:
         df : frame, default=None
             Rows with their S, to be released again and attacked. None: no attack.
         sensitive_features : array-like, default=None
-            S of `df`, if `fit` got S this way.
+            S of `df`, if `fit` got S this way and `df` has no column of that name.
         confidence : float, default=0.95
             The confidence of the limits for the population and of the intervals of the audit. A
             transformer with a confidence has its own limits, which are shown instead.
@@ -212,11 +213,11 @@ class PrivacyReport:
         if scale is not None:
             own = scale if isinstance(scale, Scale) else Scale.from_file(scale)
             summary = summary.on_scale(own)
-        attacked = None
+        attacked, settings = None, settings_of(transformer)
         if df is not None:
+            groups = groups_of(fitted, settings, df, sensitive_features)
             released = transformer.transform(df)
-            attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        settings = settings_of(transformer)
+            attacked = Attacked(df, groups, released, attacker, cv, confidence)
         return cls(
             *sections_of(fitted, settings, summary, attacked, handover, list(notes), with_curve)
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
-from .._messages import Message, Owner
+from .._messages import Message, Owner, warn
 from .._typing import BoolArray, ColumnsLike, CountArray, FloatArray, IntArray, NamedColumns
 from ..codes import UNKNOWN, look_up, take
 from ..encoding.values import factorize, plain
@@ -309,6 +309,7 @@ def check_length(vector: Any, n_rows: int, name: str, reference: str = "X") -> N
     """Check that a vector has as many entries as `reference` has rows."""
     if vector is None:
         return
+    _check_no_name(vector, name)
     try:
         length = len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
     except TypeError as error:
@@ -316,6 +317,11 @@ def check_length(vector: Any, n_rows: int, name: str, reference: str = "X") -> N
     if length != n_rows:
         problem = "Found input variables with inconsistent numbers of samples: "
         raise ValueError(problem + f"{reference} has {n_rows} rows, {name} has {length}.")
+
+
+def _check_no_name(vector: Any, name: str) -> None:
+    if isinstance(vector, str):
+        raise TypeError(f"{name} must be the column itself, not its name. Got {vector!r}.")
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -335,6 +341,7 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArra
 
 def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
     """Return a vector or table as a dict of pandas Series."""
+    _check_no_name(vectors, name)
     if isinstance(vectors, pd.Series):
         return {name if vectors.name is None else vectors.name: vectors}
     if (series := as_series(vectors)) is not None:
@@ -360,6 +367,9 @@ def are_made_up(names: Sequence[Any]) -> bool:
 
 
 _MOST_PAIRS = 20_000_000
+
+# Of at least so many rows, a larger share with a value of their own says nothing about S.
+_FEWEST_ROWS, _MOST_SINGLE = 20, 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,6 +405,13 @@ def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
     s_codes, _ = coded(s, "s")
     y_codes, y_values = coded(y, "y")
     check_length(y_codes, len(s_codes), "y", reference="s")
+    n_single = np.count_nonzero(np.bincount(y_codes) == 1)
+    if len(y_codes) >= _FEWEST_ROWS and n_single > _MOST_SINGLE * len(y_codes):
+        warn(
+            f"{owner} got a y of which nearly every row is unique, as made-up rows are: each "
+            f"seems to give S away, so the figure is about the number of rows, not about what "
+            f"leaks. Take the figures of the mechanism, or a few columns."
+        )
     if not len(s_codes):
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     n_pairs = (int(s_codes.max()) + 1) * len(y_values)

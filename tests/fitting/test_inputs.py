@@ -1,5 +1,7 @@
 """Where S, X and the target come from, and what is refused."""
 
+import uuid
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,14 @@ from example_tables import N, make, quiet_fit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_selector
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy import (
+    PrivacyFunnelTransformer,
+    PrivacyLeakWarning,
+    PrivacyReport,
+    TreeCells,
+    audit,
+)
+from skprivacy.progress import watched
 from skprivacy.utilities import Target, mutual_information
 
 
@@ -51,6 +60,61 @@ class TestWhereSComesFrom:
         rest = frame.drop(columns="sex")
         fitted = make().fit(rest, sensitive_features=frame["sex"])
         assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
+
+    @pytest.mark.parametrize("name", ["sex", None])
+    def test_s_that_was_passed_is_passed_again(self, frame, name):
+        """y has other values than S, which would be one unknown group without any leakage."""
+        rest, other = frame.drop(columns="sex"), frame["children"]
+        fitted = make(sensitive=None).fit(rest, sensitive_features=frame["sex"].rename(name))
+        expected = fitted.evaluate(rest, sensitive_features=frame["sex"]).max_leakage
+        for call in (fitted.evaluate, fitted.certify):
+            with pytest.raises(ValueError, match="got S apart from X"):
+                call(rest, other)
+        with pytest.raises(ValueError, match="got S apart from X"):
+            PrivacyReport.from_estimator(fitted, rest)
+        if name is None:
+            with pytest.raises(ValueError, match="got S apart from X"):
+                fitted.evaluate(frame, other)
+        else:
+            assert fitted.evaluate(frame, other).max_leakage == expected > 0
+
+    def test_s_goes_first_again_where_it_was_passed(self, frame):
+        fitted = quiet_fit(make(sensitive="sex"), frame, sensitive_features=frame["city"])
+        by_city = fitted.evaluate(frame, sensitive_features=frame["city"]).max_leakage
+        assert fitted.evaluate(frame).max_leakage == by_city
+        lazy = pl.from_pandas(frame.astype({"city": str})).lazy()
+        assert fitted.evaluate(lazy).max_leakage == pytest.approx(by_city)
+
+    def test_y_is_s_again_if_it_was(self, frame):
+        rest = frame.drop(columns="sex")
+        fitted = quiet_fit(make(sensitive=None), rest, frame["sex"].to_numpy())
+        assert fitted.evaluate(rest, frame["sex"]).max_leakage > 0  # without a warning
+
+    def test_columns_of_s_are_found_by_name(self, frame):
+        s = frame[["sex", "city"]]
+        fitted = quiet_fit(make(sensitive=None), frame, sensitive_features=s)
+        one, two = (
+            fitted.evaluate(frame, sensitive_features=each).max_leakage
+            for each in (s, s[["city", "sex"]])
+        )
+        assert one == two > 0
+        with pytest.raises(ValueError, match="must be 2 columns, as in fit"):
+            fitted.evaluate(frame, sensitive_features=frame["sex"])
+
+    def test_s_in_another_code(self, frame):
+        """Unknown values hide nothing: all are an error, and some are left out."""
+        fitted = make().fit(frame)
+        for call in (fitted.evaluate, fitted.certify):
+            with pytest.raises(ValueError, match="100% of these rows have values of S") as caught:
+                call(frame.assign(sex=frame["sex"].str.upper()))
+            assert "F" not in str(caught.value).split()
+        half = np.arange(len(frame)) % 4 == 0
+        some = frame.assign(sex=frame["sex"].where(~half, "x"))
+        with pytest.warns(PrivacyLeakWarning, match="Some of these rows have values of S"):
+            found = fitted.evaluate(some)
+        assert_array_equal(found.p_sx, fitted.evaluate(frame[~half]).p_sx)
+        with pytest.raises(ValueError, match="25% of these rows"):
+            PrivacyReport.from_estimator(fitted, some)
 
     @pytest.mark.parametrize("kind", ["list", "array", "frame", "polars"])
     def test_sensitive_features_of_every_kind(self, frame, kind):
@@ -213,3 +277,113 @@ class TestBadInput:
         constant = frame.assign(education="same")
         assert (quiet_fit(make(), constant).transform(constant)["education"] == "same").all()
         assert make().fit(frame).transform(frame.iloc[:0]).shape == (0, 1)
+
+
+class TestYAmongTheColumns:
+    """A target that is released as a column of X makes scores for it trivially good."""
+
+    @pytest.mark.parametrize("options", [{"columns": None}, {"remainder": ["children"]}])
+    @pytest.mark.parametrize("named", [True, False])
+    def test_a_warning(self, frame, options, named):
+        y = frame["children"] if named else frame["children"].to_numpy()
+        with pytest.warns(UserWarning, match="'children' is y, and is released"):
+            make(alphabet="values", **options).fit(frame[["sex", "education", "children"]], y)
+        make().fit(frame, y)  # which leaves it out, without a warning
+
+    def test_a_summary_does_not_say_that_it_is_left_out(self, frame):
+        both = make(columns=["education", "children"], utility="target", alphabet="values")
+        with pytest.warns(UserWarning, match="is y, and is released"):
+            assert both.fit(frame, frame["children"]).summary_.left_out == ()
+        many = frame["children"] > 1  # which keeps the name, but is another column
+        for columns, y in ((["education"], frame["children"]), (["children"], many)):
+            alone = make(columns=columns, utility="target").fit(frame, y)
+            assert alone.summary_.left_out == ("children",)
+
+    def test_it_is_not_released_twice(self, frame):
+        """And nobody waits for a design to hear that."""
+        both = make(columns=["education", "children"], utility="target", release_target=True)
+        said = []
+        with (
+            watched(said.append),
+            pytest.raises(ValueError, match="'children' is one of them: leave it out of columns"),
+        ):
+            both.fit(frame, frame["children"])
+        assert "designing a mechanism" not in said
+        with pytest.raises(ValueError, match="'children' is one of them"):
+            both.fit(pl.from_pandas(frame).lazy(), "children")
+
+
+class TestIdentifiers:
+    @pytest.mark.parametrize(
+        ("ids", "options"),
+        [
+            ([f"u{i}" for i in range(N)], {}),
+            (pd.Categorical([f"u{i}" for i in range(N)]), {}),
+            ([uuid.UUID(int=i) for i in range(N)], {}),
+            (np.arange(N), {"n_bins": None}),
+            (pd.date_range("2020-01-01", periods=N), {"n_bins": None}),
+        ],
+        ids=["text", "category", "uuid", "integers", "dates"],
+    )
+    @pytest.mark.parametrize("columns", [["id"], ["id", "education"]])
+    def test_they_are_refused_alone_and_beside_others(self, frame, ids, options, columns):
+        funnel = make(columns=columns, alphabet="values", **options)
+        with pytest.raises(ValueError, match="'id' has a different value in nearly every row"):
+            funnel.fit(frame.assign(id=ids))
+
+    def test_pools(self, frame):
+        """What is pooled is not shown: a pool for all values allows them."""
+        rows = frame.assign(id=[f"u{i}" for i in range(N)])
+        assert make(columns=["id"], min_frequency=5).fit_transform(rows)["id"].isna().all()
+        with pytest.raises(ValueError, match="'id' has a different value"):
+            make(columns=["id"], max_categories=50).fit(rows)
+
+    def test_numbers_in_bins_and_batches(self, frame):
+        """A bin shows one value for many rows; batches are judged by all rows."""
+        rows = frame.assign(id=np.arange(N), key=[f"u{i}" for i in range(N)])
+        make(columns=["id"]).fit(rows)
+        batches = make(columns=["key"]).partial_fit(rows[: N // 2]).partial_fit(rows[N // 2 :])
+        with pytest.raises(ValueError, match="'key' has a different value"):
+            batches.transform(rows)
+
+
+def test_rows_sorted_by_s(frame):
+    """Their order is released, with any index."""
+    plain = frame.reset_index(drop=True)
+    for key in (plain["sex"], plain["sex"].where(plain.index % 20 > 0)):
+        rows = plain.loc[key.sort_values(kind="stable").index].reset_index(drop=True)
+        for table in (rows, pl.from_pandas(rows)):
+            with pytest.warns(PrivacyLeakWarning, match="sorted by S, or nearly"):
+                make().fit(table)
+    quiet = make(np.inf)
+    quiet.fit(rows)
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: make(sensitive=None).fit(f, sensitive_features="sex"),
+    lambda f: make().fit(f, sample_weight="children"),
+    lambda f: audit(f["education"], "sex"),
+])  # fmt: skip
+def test_a_name_is_no_column(frame, call):
+    with pytest.raises(TypeError, match="must be the column itself, not its name"):
+        call(frame)
+
+
+def test_parameters_that_need_another(frame):
+    with pytest.raises(ValueError, match="keys of epsilon are budgets"):
+        make({"sex": 0.1}, sensitive=None).fit(frame)
+    with pytest.raises(ValueError, match="'alphabet' parameter.*an instance"):
+        make().set_params(alphabet__max_cells=8)
+    assert make(alphabet=TreeCells()).set_params(alphabet__max_cells=8).alphabet.max_cells == 8
+    with pytest.raises(TypeError, match="fit_transform takes no record_ids"):
+        make().fit_transform(frame, record_ids=range(N), secret_key=b"k" * 16)
+
+
+def test_a_summary_of_symbols_speaks_of_no_values(frame):
+    fitted = make(columns=["education", "city", "children"], alphabet="cells").fit(frame)
+    assert fitted.summary_.n_samples == N
+    for output in ("symbol", "posterior"):
+        said = str(fitted.set_params(output=output).summary_)
+        assert "made up" not in said
+        assert "face value" not in said
+    assert "made up" in str(fitted.set_params(output="label").summary_)

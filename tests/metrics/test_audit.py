@@ -16,7 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from test_metrics import assert_covers
 
-from skprivacy import PrivacyFunnelTransformer, audit, design_mechanism, metrics
+from skprivacy import (
+    PrivacyFunnelTransformer,
+    PrivacyLeakWarning,
+    audit,
+    design_mechanism,
+    metrics,
+)
 from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
 from skprivacy.metrics import estimate_distribution
 from skprivacy.metrics.attack import BayesTable
@@ -475,6 +481,48 @@ class TestScorers:
             )
         assert (scores["test_leakage"] < 0).all()
         assert (scores["test_leakage"] > -0.05).all()
+
+    def search(self, X, frame, scoring, refit):
+        grid = {"privacyfunneltransformer__epsilon": [0.001, 0.1]}
+        search = GridSearchCV(
+            self.pipeline(sensitive=None), grid, scoring=scoring, refit=refit, cv=2
+        )
+        return search.fit(
+            X, frame["label"], privacyfunneltransformer__sensitive_features=frame["sex"]
+        )
+
+    @pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test scores")
+    def test_y_is_never_taken_for_s(self):
+        """Its values are no groups of S, about which nothing would seem to leak."""
+        frame, leakage = people(), metrics.neg_leakage_scorer(scope="average")
+        scoring = {"score": "accuracy", "leakage": leakage, "kept": metrics.utility_scorer()}
+        rule = metrics.best_within_leakage(0.01)
+        with pytest.raises(ValueError, match="of no candidate could be measured"):
+            self.search(frame[["band"]], frame, scoring, rule)
+        kept = self.search(frame[["band"]], frame, scoring, "kept")
+        assert np.isnan(kept.cv_results_["mean_test_leakage"]).all()
+        assert kept.cv_results_["mean_test_kept"].min() > 0  # which needs no S
+        found = self.search(frame[["band", "sex"]], frame, scoring, rule)
+        assert found.best_index_ == 0
+        assert (found.cv_results_["mean_test_leakage"] < 0).all()
+
+    def test_scorers_by_other_names(self):
+        results = {"mean_test_accuracy": [0.7], "mean_test_leakage": [-0.3]}
+        with pytest.raises(ValueError, match=r"'score' parameter.*\['accuracy', 'leakage'\]"):
+            metrics.best_within_leakage(0.1)(results)
+        with pytest.raises(ValueError, match=r"\['score'\].*needs a search with two scorers"):
+            metrics.best_within_leakage(0.1)({"mean_test_score": [-0.3]})
+
+    def test_one_group_shows_nothing(self):
+        frame = people()
+        fitted, women = funnel().fit(frame), frame[frame["sex"] == "f"]
+        with pytest.warns(PrivacyLeakWarning, match="single group of S"):
+            assert fitted.evaluate(women).max_leakage == pytest.approx(0, abs=1e-12)
+        with (
+            pytest.warns(PrivacyLeakWarning, match="single group"),
+            pytest.raises(ValueError, match="single group of S"),
+        ):
+            metrics.neg_leakage_scorer()(fitted, women)
 
     def test_without_a_transformer(self):
         frame = people(200)

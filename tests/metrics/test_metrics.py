@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import mutual_info_score
 
 from skprivacy import PrivacyFunnelTransformer, design_mechanism, metrics
+from skprivacy.budgets import epsilon_for_shift
 from skprivacy.metrics import population_leakage
 from skprivacy.metrics.information import interval, jackknife, plain
 from skprivacy.utilities import mutual_information as exact_information
@@ -116,6 +117,19 @@ class TestNumbers:
         assert 0.0 < high < 0.03
         _, fewer = metrics.mutual_information_interval(np.zeros(10), np.arange(10) % 3)
         assert fewer > 0.5
+
+
+@pytest.mark.parametrize("figure", [metrics.leakage, metrics.leakage_report])
+def test_unique_rows_seem_to_give_s_away(figure):
+    frame = people(400)
+    with pytest.warns(UserWarning, match="nearly every row is unique"):
+        figure(frame["sex"], frame["noise"])
+    figure(frame["sex"], frame["noise"].round(0))  # without a warning
+
+
+def test_a_column_of_groups_has_no_sizes():
+    with pytest.raises(TypeError, match="one for each group of S.*Series.value_counts"):
+        epsilon_for_shift(people(100)["sex"], 0.05)
 
 
 class TestReport:

@@ -1,10 +1,13 @@
 """Values that fit did not see."""
 
+import warnings
+
 import pandas as pd
 import pytest
 from example_tables import make, quiet_fit
 from numpy.testing import assert_allclose
 
+from skprivacy._messages import Notice
 from skprivacy.fitting.fitted_estimator import fitted_of
 
 
@@ -12,11 +15,21 @@ class TestUnknownValues:
     def test_resample_draws_from_p_y_and_counts(self, frame):
         transformer = make().fit(frame)
         strange = pd.DataFrame({"education": ["college"] * 10 + ["guru"] * 200_000})
-        with pytest.warns(UserWarning, match=r"draws from P\(Y\): 'education'\."):
+        with (
+            pytest.warns(Notice, match=r"draws from P\(Y\): 'education'\."),
+            pytest.warns(UserWarning, match=r"100% of the rows are drawn.*'education' holds"),
+        ):
             released = transformer.transform(strange)["education"].iloc[10:]
         share = released.value_counts(normalize=True)
         expected = pd.Series(transformer.mechanism_.p_y, index=transformer.mechanism_.y_labels)
         assert_allclose(share.reindex(expected.index, fill_value=0), expected, atol=5e-3)
+
+    def test_a_few_unknown_rows_are_no_mistake(self, frame):
+        transformer = make().fit(frame)
+        for educations in (["guru"], ["guru"] * 50 + ["college"] * 50):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Notice)
+                transformer.transform(pd.DataFrame({"education": educations}))
 
     def test_error_names_the_column_and_up_to_five_values(self, frame):
         transformer = make(handle_unknown="error").fit(frame)
