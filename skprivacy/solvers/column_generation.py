@@ -207,7 +207,7 @@ class ColumnSearch:
         They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.
         """
         n_s, n_x = len(self._problem.leakage.prior), self.n_x
-        most = 17_000_000 // (n_x + 32 + n_s**2 * (3 * n_x + n_s) // 4000)
+        most = 17_000_000 // (n_x + 32 + n_s**3 // 400)
         is_small = target <= 1e-3 * self._problem.span
         return min(most, 7_000_000 // (n_x + 32)) if is_small else most
 
