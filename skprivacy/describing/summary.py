@@ -36,6 +36,7 @@ from .verdict import (
     FAIL,
     PASS,
     STATUS,
+    Learned,
     Scale,
     Verdict,
     learned_beside,
@@ -235,21 +236,26 @@ class SecretSummary:
         return verdict_of(ranges, self.release.scope, is_sure, self.release.scale)
 
     @cached_property
-    def known_columns(self) -> dict[str, float | None]:
-        """The leakage to somebody who already knows the true value of a column.
+    def learned(self) -> dict[str, Learned | None]:
+        """What is told to somebody who already knows the true value of a column.
 
-        For each released column and each beside: the largest leakage of P(S|z,y) against P(S|z).
-        **No budget bounds it.** For a binned or pooled column, z is the bin or the pool, and the
-        value itself may reveal more. None if unknown: cells have no values.
+        For each released column and each beside. **No budget bounds it.** For a binned or pooled
+        column, the bin or the pool is known, and the value itself may reveal more. None if unknown:
+        cells have no values.
         """
         if (p_sx := self.in_rows.p_sx) is None:
             return {}
         about = p_sx, self.release.mechanism.channel, self.release.measure
         names = (*self.release.released, *self.release.beside)
         return {
-            name: None if codes is None else learned_beside(*about, codes)
+            name: None if codes is None else learned_beside(*about, codes, self.release.far)
             for name, codes in zip(names, self.release.codes, strict=False)
         }
+
+    @property
+    def known_columns(self) -> dict[str, float | None]:
+        """The leakage to somebody who already knows the true value of a column: of `learned`."""
+        return {name: None if x is None else x.leakage for name, x in self.learned.items()}
 
     def protection(self) -> str:
         """Return a sentence on how well it is protected, and for which rows."""
@@ -257,13 +263,23 @@ class SecretSummary:
             return why
         found = self.verdict
         if found.level == "none":
-            return f"No protection of {self.name}: {found.in_words()}."
+            return f"No protection of {self.name}: {self._what_may_happen()}."
         how = found.level.capitalize()
         if self.release.scope == "per_output":
             return f"{how} protection of {self.name}{self.release.for_whom()}: {found.in_words()}."
         return (
             f"{how} protection of {self.name}: a budget on average bounds no single released "
             f"value. {self.release.where()}, {found.in_words()}."
+        )
+
+    def _what_may_happen(self) -> str:
+        """Return why there is no protection, without a full stop."""
+        if self.release.scope == "average":
+            return self.verdict.in_words()
+        reached = max(found.width for found in self.moves("reached"))
+        return (
+            f"the budget allows a released value to {' and '.join(self.verdict.reasons)}. In these "
+            f"rows, no probability moves by more than {rounded_up(100 * reached, 1)} points"
         )
 
     def _why_unknown(self) -> str:
@@ -380,23 +396,18 @@ class SecretSummary:
         return max(known.items(), key=lambda each: round(each[1], 9), default=("", 0.0))
 
     @property
-    def is_exceeded_by_knowing(self) -> bool:
-        """Whether somebody who knows a column can learn more than the budget allows."""
-        return self.known_best[1] > self.release.measure.budget(self.epsilon)
+    def exceeded_by_knowing(self) -> list[str]:
+        """The columns whose knowledge lets somebody learn more than the budget allows."""
+        budget = self.release.measure.budget(self.epsilon)
+        return [name for name, leakage in self.known_columns.items() if (leakage or 0.0) > budget]
 
     def known_in_words(self) -> str:
         """Return the leakage to somebody who knows a column in words, without a full stop."""
-        name, leakage = self.known_best
-        times = ""
-        if 0 < self.epsilon < math.inf:
-            times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
-        kind = self.release.coarse.get(name)
+        name, _ = self.known_best
+        found, kind = self.learned.get(name) or Learned(), self.release.coarse.get(name)
         what = f"the {kind} of {name}" if kind else f"the true {name}"
         more = "; the exact value may reveal more" if kind else ""
-        return (
-            f"whoever knows {what} can learn up to {limit(leakage)} about {self.name}"
-            f"{times} from a release{more}"
-        )
+        return f"whoever knows {what} {found.in_words(self.name, self.release.far)}{more}"
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
         """Return the figures for machines; show_groups : whether to name groups."""
@@ -595,6 +606,11 @@ class ReleaseSummary:
         return "unchanged" if channel.sum(axis=0).max() == 1 else "made coarser"
 
     @property
+    def far(self) -> float:
+        """The move of a probability beyond which protection is weak."""
+        return self.scale.allows["moderate"][0]
+
+    @property
     def _worst(self) -> SecretSummary:
         secrets = list(self.secrets.values())
         return secrets[worst([secret.verdict for secret in secrets])]
@@ -697,9 +713,11 @@ class ReleaseSummary:
         It qualifies the verdict, which is about people who know no part of the row.
         """
         secrets = self.secrets.values()
-        if more := [s for s in secrets if s.is_exceeded_by_knowing]:
+        if more := [s for s in secrets if s.exceeded_by_knowing]:
             worst = max(more, key=lambda s: s.known_best[1] / s.epsilon if s.epsilon else math.inf)
-            return f"{_NOT_COVERED}: in these rows, {worst.known_in_words()}."
+            return (
+                f"{_NOT_COVERED}, which no budget bounds: in these rows, {worst.known_in_words()}."
+            )
         if any(None in s.known_columns.values() for s in secrets):
             return f"{_NOT_COVERED}: what they can learn from cells is not known."
         return ""
@@ -812,7 +830,7 @@ class ReleaseSummary:
 
     def __repr__(self) -> str:
         each = [f"{s.name} {figure(s.leakage)} of {s.epsilon:g}" for s in self.secrets.values()]
-        more = [s for s in self.secrets.values() if s.is_exceeded_by_knowing]
+        more = [s for s in self.secrets.values() if s.exceeded_by_knowing]
         known = [f", up to {limit(s.known_best[1])} given {s.known_best[0]}" for s in more]
         return (
             f"ReleaseSummary({self.verdict.level}: leaks about {', '.join(each)}"

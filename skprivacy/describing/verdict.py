@@ -17,7 +17,7 @@ import numpy as np
 from .._typing import FilePath, FloatArray, IntArray, Scope
 from ..measures import Measure
 from ..measures.measure import output_values, posteriors
-from .numbers import NO_MOVE, Range, rounded_up
+from .numbers import NO_MOVE, Range, at_most, rounded_up
 
 # From best to worst. Unknown is worse than weak: nobody should sign for it.
 LEVELS = ("strong", "moderate", "weak", "unknown", "none")
@@ -86,8 +86,8 @@ class Scale:
         for level, (points, times) in others:
             said += f" {level.capitalize()}: {_points(points)}, {times:g} times."
         return (
-            f"{said} None: beyond that, or a released value may reveal a group with certainty, or "
-            f"rule one out."
+            f"{said} None: beyond that, or a released value may show for certain which group "
+            f"somebody is in, or is not in."
         )
 
 
@@ -187,9 +187,11 @@ def verdict_of(
     factor = max(found.growth for found in ranges)
     reasons = []
     if any(found.high >= 1 - _ROUNDING and found.prior < _NEARLY_ALL for found in ranges):
-        reasons.append("reveal a group with certainty")
-    if gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
-        reasons.append(f"rule out a group of {max(gone):.1%}")
+        reasons.append("show for certain which group somebody is in")
+    elif gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
+        reasons.append(
+            f"show for certain that somebody is not in a group, which {max(gone):.1%} are in"
+        )
     if reasons:
         return Verdict("none", points, factor, tuple(reasons))
     best = "weak" if scope == "average" else "strong" if is_sure else "moderate"
@@ -212,30 +214,74 @@ def worst(verdicts: Sequence[Verdict]) -> int:
     )
 
 
-def learned_beside(
-    p_sx: FloatArray, channel: FloatArray, measure: Measure, codes: IntArray
-) -> float:
-    """Return the leakage of Y about S to somebody who knows the value z of a column of X.
+@dataclass(frozen=True)
+class Learned:
+    """What a release tells somebody who already knows the value z of a column; nothing by default.
 
-    The largest leakage of P(S|z,y) against P(S|z), over all z and y with P(z,y) > 0, on the scale
-    of epsilon. No budget bounds it. codes : the z of each symbol of X.
+    Attributes
+    ----------
+    leakage : float
+        The largest leakage of P(S|z,y) against P(S|z), on the scale of epsilon.
+    points : float
+        The largest move from P(s|z) to P(s|z,y), as a difference of shares.
+    is_certain : bool
+        Whether a group becomes certain that was not nearly so before.
+    share : float
+        The share of rows for which a guess moves by more than a given number of points.
+    """
+
+    leakage: float = 0.0
+    points: float = 0.0
+    is_certain: bool = False
+    share: float = 0.0
+
+    def in_words(self, about: str, far: float) -> str:
+        """Return what it may do, as the end of a sentence.
+
+        about : the name of the secret; far : the number of points that `share` is about.
+        """
+        said = f"can move a guess about {about} by up to {rounded_up(100 * self.points, 1)} points"
+        if self.is_certain:
+            said = f"may become certain about {about}"
+        if self.share == 0:
+            return said
+        return f"{said}; guesses move by more than {_points(far)} in {at_most(self.share)} of rows"
+
+
+def learned_beside(
+    p_sx: FloatArray, channel: FloatArray, measure: Measure, codes: IntArray, far: float = 1.0
+) -> Learned:
+    """Return what Y tells about S to somebody who knows the value z of a column of X.
+
+    No budget bounds it. codes : the z of each symbol of X; far : the move that `share` is about.
     """
     if len(np.unique(codes)) == len(codes):  # z is all of x, and P(S|x,y) = P(S|x)
-        return 0.0
+        return Learned()
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[0]] - 1))
-    parts: Sequence[IntArray] = np.split(order, starts[1:])
     # One z at a time: each has its own prior.
-    largest = (_largest_value(p_sx[:, part], channel[part], measure) for part in parts)
-    return float(measure.inverse(max(largest)))
+    parts = (part for part in np.split(order, starts[1:]) if p_sx[:, part].sum() > 0)
+    found = [_given_value(p_sx[:, part], channel[part], measure, far) for part in parts]
+    return Learned(
+        max(each.leakage for each in found),
+        max(each.points for each in found),
+        any(each.is_certain for each in found),
+        sum(each.share for each in found),
+    )
 
 
-def _largest_value(p_sx: FloatArray, channel: FloatArray, measure: Measure) -> float:
-    """Return the largest value of the measure for one z; p_sx, channel : of its symbols."""
+def _given_value(p_sx: FloatArray, channel: FloatArray, measure: Measure, far: float) -> Learned:
+    """Return what one z tells; p_sx, channel : of its symbols."""
     total = p_sx.sum()
-    if total <= 0:
-        return -np.inf
     together = p_sx @ channel / total
     p_y, prior = together.sum(axis=0), p_sx.sum(axis=1) / total
     together, p_y = together[:, p_y > 0], p_y[p_y > 0]
-    return float(output_values(measure, posteriors(together, p_y, prior), prior).max())
+    given_y = posteriors(together, p_y, prior)
+    moves = np.abs(given_y - prior).max(axis=1)
+    is_certain = (given_y >= 1 - _ROUNDING) & (prior < _NEARLY_ALL)
+    return Learned(
+        float(measure.inverse(output_values(measure, given_y, prior).max())),
+        float(moves.max()),
+        bool(is_certain.any()),
+        float(total * p_y[moves > far].sum()),
+    )

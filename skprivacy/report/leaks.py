@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from .._messages import listed
+from ..budgets import epsilon_for_shift
 from ..describing import ReleaseSummary, SecretSummary
 from ..describing.face_value import DOES_NOT_APPLY
-from ..describing.numbers import figure, limit, percent, rounded_up, shown
+from ..describing.numbers import at_most, figure, limit, percent, rounded_down, rounded_up, shown
 from ..describing.verdict import CAUTION, DEFAULT_SCALE, NO_VERDICT, PASS
 from ..fidelity import Fidelity
 from ..measures import KL
@@ -18,6 +19,9 @@ from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE
 from .attackers import best_attacker
 from .columns import Columns
 from .layout import Points, Section, Table
+
+# More columns than this are not named in what to do.
+_FEW_COLUMNS = 4
 
 # Maximum number of groups in the table: the most exposed ones.
 _MOST_GROUPS = 20
@@ -45,24 +49,55 @@ def in_short(summary: ReleaseSummary) -> list[str]:
 
 def to_do(summary: ReleaseSummary) -> list[str]:
     """Return what to do about the verdict before signing."""
+    known = _who_knows(summary)
     if summary.status == PASS:
         return [
+            *known,
             "Check that the files and the columns below are the right ones.",
             "Read what the recipient may and may not conclude.",
         ]
     if summary.status == NO_VERDICT:
         return ["Do not sign: nothing is known that this release could be checked against."]
     if summary.verdict.level == "none":
-        return ["Do not sign: send it back and ask for a smaller epsilon."]
-    said = []
+        return [f"Do not sign: send it back and ask for {_smaller(summary)}."]
+    said = known
     if summary.verdict.level == "weak":
         said.append(
             "Sign only if weak protection is enough for this purpose and this recipient; "
-            "otherwise, send it back and ask for a smaller epsilon."
+            f"otherwise, send it back and ask for {_smaller(summary)}."
         )
     if summary.status == CAUTION and summary.confidence is None:
         said.append(f"Sign for these rows only. For the population, {_ASK_FOR_IT}")
     return said
+
+
+def _who_knows(summary: ReleaseSummary) -> list[str]:
+    """Return what to decide about recipients who know a column."""
+    secrets = summary.secrets.values()
+    if names := dict.fromkeys(name for s in secrets for name in s.exceeded_by_knowing):
+        which = listed(names) if len(names) <= _FEW_COLUMNS else "a released column"
+        return [f"Decide whether the recipient may know {which} of a person: if so, do not sign."]
+    if any(None in s.learned.values() for s in secrets):
+        return [
+            "Decide whether the recipient may know part of a row: what that reveals is not known."
+        ]
+    return []
+
+
+def _smaller(summary: ReleaseSummary) -> str:
+    """Return the budgets that would allow moderate protection."""
+    points, times = summary.scale.allows["moderate"]
+    budgets = []
+    for secret in summary.secrets.values():
+        shares, measure = secret.ranges["prior"].to_numpy(), summary.measure
+        if summary.scope == "average" or not measure.is_monotone:
+            return "a smaller epsilon"
+        epsilon = min(secret.epsilon, epsilon_for_shift(shares, points, measure, times))
+        budgets.append(f"{rounded_down(epsilon, 2)} about {secret.name}")
+    return (
+        f"an epsilon of at most {' and '.join(budgets)}, which moves no probability by more than "
+        f"{100 * points:g} points"
+    )
 
 
 def against_budgets(summary: ReleaseSummary) -> Table:
@@ -146,13 +181,15 @@ def _known_columns(secret: SecretSummary) -> list[Table]:
     """Return the table of leakage to people who know a column, which no budget bounds."""
     if set(secret.known_columns.values()) <= {None}:  # cells have no values: nothing is known
         return []
-    rows, budget = {}, secret.epsilon
-    for name, leakage in secret.known_columns.items():
-        texts = ["not known" if leakage is None else limit(leakage), DOES_NOT_APPLY]
-        if leakage is not None and 0 < budget < np.inf:
-            texts[1] = rounded_up(leakage / budget, 1)
-        rows[name] = texts
-    columns = ["learns up to", "multiple of the budget"]
+    rows = {}
+    for name, found in secret.learned.items():
+        points, share = DOES_NOT_APPLY, "not known"
+        if found is not None:
+            share = f"{at_most(found.share)} of rows"
+            points = f"{rounded_up(100 * found.points, 1)} points"
+            points += " (certainty)" if found.is_certain else ""
+        rows[name] = [points, share]
+    columns = ["a guess moves by up to", f"more than {100 * secret.release.far:g} points"]
     cells = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     caption = f"What somebody who already knows a true value can learn about {secret.name}"
     return [Table(caption, cells.rename_axis("known column"))]
@@ -239,7 +276,7 @@ def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | Non
             f"of the rows are released with a different one."
         ]
     return [
-        f"Which {protected} a single person has{_moved(summary)}.",
+        *_of_one_person(summary, protected),
         *about_one_row,
         *([] if fidelity is None else [_RARE]),
         *([_SEPARATE] if _is_separate(columns, fidelity) else []),
@@ -253,11 +290,14 @@ def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | Non
     ]
 
 
-def _moved(summary: ReleaseSummary) -> str:
-    """Return the largest move in words; shares of groups are not for the recipient."""
+def _of_one_person(summary: ReleaseSummary, protected: str) -> list[str]:
+    """Return the largest move, without shares of groups; nothing if it is not protected."""
     verdicts = [secret.verdict for secret in summary.secrets.values()]
+    if any(verdict.reasons for verdict in verdicts):
+        return []
+    said = f"Which {protected} a single person has"
     if any(np.isnan(verdict.points) for verdict in verdicts):
-        return ""
+        return [f"{said}."]
     furthest = max(verdicts, key=lambda verdict: verdict.points)
     where = "" if summary.scope == "per_output" else " in these rows"
-    return f": {furthest.move_in_words()}{where}"
+    return [f"{said}: {furthest.move_in_words()}{where}."]

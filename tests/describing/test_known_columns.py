@@ -40,10 +40,10 @@ def test_an_exclusive_or_tells_everything_to_whoever_knows_the_other_half():
     p_sx = np.array([[1, 0, 0, 1], [0, 1, 1, 0]]) / 4  # x = (x1, x2)
     channel = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], dtype=float)
     of_x1, of_x2 = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    assert learned_beside(p_sx, channel, KL(), of_x1) == pytest.approx(math.log(2))
-    assert learned_beside(p_sx, channel, KL(), of_x2) == 0
-    assert learned_beside(p_sx, channel, KL(), np.arange(4)) == 0
-    assert learned_beside(p_sx, channel, KL(), np.zeros(4, int)) == pytest.approx(0)
+    assert learned_beside(p_sx, channel, KL(), of_x1).leakage == pytest.approx(math.log(2))
+    assert learned_beside(p_sx, channel, KL(), of_x2).leakage == 0
+    assert learned_beside(p_sx, channel, KL(), np.arange(4)).leakage == 0
+    assert learned_beside(p_sx, channel, KL(), np.zeros(4, int)).leakage == pytest.approx(0)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(MEASURES), st.booleans())
@@ -57,9 +57,38 @@ def test_it_is_what_loops_find(seed, measure, with_zeros):
     p_sx[0, 0] += 0.1
     p_sx, channel = p_sx / p_sx.sum(), channel / channel.sum(axis=1, keepdims=True)
     codes = rng.integers(3, size=6)
-    found = learned_beside(p_sx, channel, get_measure(measure), codes)
+    found = learned_beside(p_sx, channel, get_measure(measure), codes).leakage
     expected = naive(p_sx, channel, get_measure(measure), codes)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-7)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_moves_and_rows_with_large_ones_are_what_loops_find(seed, with_zeros):
+    rng = np.random.default_rng(seed)
+    p_sx, channel = rng.random((3, 6)), rng.random((6, 4))
+    if with_zeros:
+        p_sx *= rng.random(p_sx.shape) < 0.6
+    p_sx[0, 0] += 0.1
+    p_sx, channel = p_sx / p_sx.sum(), channel / channel.sum(axis=1, keepdims=True)
+    codes, far = rng.integers(3, size=6), 0.1
+    points = share = 0.0
+    is_certain = False
+    for z in np.unique(codes):
+        alone = p_sx[:, codes == z].sum(axis=1)
+        for y in range(4):
+            together = p_sx[:, codes == z] @ channel[codes == z, y]
+            if (size := together.sum()) > 0:
+                posterior, prior = together / size, alone / alone.sum()
+                move = np.abs(posterior - prior).max()
+                points = max(points, move)
+                is_certain |= any(
+                    p > 1 - 1e-9 and q < 0.95 for p, q in zip(posterior, prior, strict=True)
+                )
+                share += size * (move > far)
+    found = learned_beside(p_sx, channel, KL(), codes, far)
+    assert found.points == pytest.approx(points, abs=1e-9)
+    assert found.share == pytest.approx(share, abs=1e-9)
+    assert found.is_certain == is_certain
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +150,9 @@ class TestBesideTheVerdict:
     """A verdict is about people who know no part of a row, and says what others may learn."""
 
     SAID = (
-        "This does not cover people who already know a column: in these rows, whoever knows the "
-        "true {} can learn up to 0.6932 about s (34.7 times the budget) from a release."
+        "This does not cover people who already know a column, which no budget bounds: in these "
+        "rows, whoever knows the true {} may become certain about s; guesses move by more "
+        "than 15 points in {:.1f}% of rows."
     )
 
     @pytest.fixture(params=[0.02, {"s": 0.02}], ids=["number", "dict"])
@@ -130,7 +160,7 @@ class TestBesideTheVerdict:
         return quiet_fit(PrivacyFunnelTransformer(request.param, sensitive="s"), exclusive_or)
 
     def test_right_after_the_verdict(self, fitted):
-        summary, said = fitted.summary_, self.SAID.format("x2")
+        summary, said = fitted.summary_, self.SAID.format("x2", 100)
         verdict = summary.secrets[next(iter(summary.secrets))].protection()
         assert summary.lead().startswith(f"PASS: {verdict} {said}")
         assert summary.sentences()[:2] == [verdict, said]
@@ -140,7 +170,7 @@ class TestBesideTheVerdict:
     def test_in_the_report(self, fitted):
         report = PrivacyReport.from_estimator(fitted, with_curve=False)
         first = report.sections[0]
-        assert self.SAID.format("x2") in first.lead
+        assert self.SAID.format("x2", 100) in first.lead
         assert not any("already know" in text for text in first.paragraphs)
 
     def test_not_where_it_is_within_the_budget(self, exclusive_or):
@@ -164,13 +194,13 @@ class TestBesideTheVerdict:
         options = {"sensitive": ["s", "town"], "columns": ["x1", "x2"]}
         fitted = quiet_fit(PrivacyFunnelTransformer(budgets, **options), rows)
         assert fitted.summary_.lead().count("This does not cover") == 1
-        assert "about s (" in fitted.summary_.not_covered()
+        assert "about s by up to" in fitted.summary_.not_covered()
 
     @pytest.mark.parametrize("epsilon", [0, math.inf])
     def test_no_multiple_of_nothing_and_of_everything(self, exclusive_or, epsilon):
         fitted = quiet_fit(PrivacyFunnelTransformer(epsilon, sensitive="s"), exclusive_or)
         text = " ".join(str(PrivacyReport.from_estimator(fitted, with_curve=False)).split())
-        assert "times the budget" not in text
+        assert ("Decide whether the recipient" in text) == (epsilon == 0)
         assert ("This does not cover" in text) == (epsilon == 0)
 
     def test_choose_and_sanitize(self, exclusive_or, tmp_path, monkeypatch, capsys):
@@ -178,7 +208,7 @@ class TestBesideTheVerdict:
         exclusive_or.to_csv("in.csv", index=False)
         asked = ["--sensitive", "s", "--columns", "x1,x2", "--confidence", "none"]
         assert main(["sanitize", "in.csv", "out.csv", *asked, "--epsilon", "0.02"]) == 0
-        assert capsys.readouterr().out.count(self.SAID.format("x1")) == 1
+        assert capsys.readouterr().out.count(self.SAID.partition(";")[0].format("x1")) == 1
         assert main(["choose", "in.csv", *asked, "--max-shift", "0.05"]) == 0
         assert "This does not cover people" in capsys.readouterr().out
         assert main(["choose", "in.csv", *asked, "--max-shift", "0.05", "--json"]) == 0

@@ -35,8 +35,11 @@ class TestABudgetThatProtectsNothing:
             said = report_of(3)
         first = said.partition("Files and columns")[0]
         assert "FAIL: No protection of sex" in first
-        assert "ask for a smaller epsilon" in first
         assert "Sign under" not in first
+        # The budget it names is enough for moderate protection.
+        named = float(re.search(r"an epsilon of at most ([\d.]+) about sex", first)[1])
+        assert "PASS: Moderate" in report_of(named, confidence=0.95)
+        assert ": Moderate" not in report_of(1.1 * named, confidence=0.95)
 
     def test_others_are_signed(self):
         first = report_of(0.05, confidence=0.95).partition("Files and columns")[0]
