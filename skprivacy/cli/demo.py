@@ -40,18 +40,18 @@ _TEXT = """\
 How much of blood pressure and BMI can be released without giving away sex?
 442 patients; S = sex (2 values), X = blood pressure and BMI, in {bins} bins each, taken jointly
 ({n_x} values). A bin is released as its median.
-"leaks" is the most that a released value reveals about S, in nats: in these rows, and as an upper
-limit for the population they were drawn from, with {sure} confidence.
-"kept" is the share of {kept_of}.
-"attacker" is how often the best attacker, who knows how the release was made, guesses S correctly;
-a blind guess is right {blind:.1%} of the time.
+"leaks here" is the most that a released value reveals about S in these rows, in nats; "at most"
+is a limit for the population they were drawn from, with {sure} confidence.
+"kept" is how close released values are to X: 100% if they are equal, 0% for a blind guess.
+"attacker" is how often the best attacker, who knows how the release was made, guesses S correctly
+in these rows; a blind guess is right {blind:.1%} of the time.
 """
 _AFTER = """
 At epsilon = {epsilon:g}:
 {people}
 
 A trained attacker, tested on other rows, is right {raw:.1%} of the time from the true bins, and
-{released:.1%} from the release at epsilon = {epsilon:g}.
+{released:.1%} from the release at epsilon = {epsilon:g}; a blind guess: {blind:.1%}. Below it is chance.
 {few_rows}
 
 Wrote to {folder}:
@@ -63,9 +63,8 @@ Try it yourself:
   skprivacy sanitize {table} mine.csv --sensitive sex --columns blood_pressure,bmi \
 --bins {bins} --epsilon {epsilon:g}{confidence}"""  # one line: shells continue lines differently
 _SURE = (
-    "442 rows are few: the population may differ from them. Epsilon = {epsilon:g} holds there "
-    "too, with {sure} confidence, at a price: for these rows alone, {alone:.1%} would be kept, "
-    "but up to {risked} might leak in the population."
+    "442 rows are few: the population may differ from them. The budget holds there too, with "
+    "{sure} confidence. Without that, {alone:.1%} would be kept, but up to {risked} might leak."
 )
 _UNSURE = (
     "442 rows are few: the population may differ from them, and epsilon = {epsilon:g} holds for "
@@ -122,7 +121,6 @@ def demo(options: argparse.Namespace) -> None:
         bins=_BINS,
         n_x=len(mechanism.x_labels),
         sure=percent(mechanism.confidence or USUAL_CONFIDENCE),
-        kept_of=mechanism.objective.in_words("X"),
         blind=chosen.p_sx_.sum(axis=1).max(),
     )
     say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
@@ -131,19 +129,25 @@ def demo(options: argparse.Namespace) -> None:
 def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
     """Return the text below the table; right : the accuracy of attackers, by what they see."""
     confidence = chosen.confidence
-    lead = fitted_of(chosen).summary_with_limits(USUAL_CONFIDENCE).lead()
+    summary = fitted_of(chosen).summary_with_limits(USUAL_CONFIDENCE)
+    said = [summary.lead(), summary.kept_sentence()]
     option = "" if confidence == USUAL_CONFIDENCE else f" --confidence {confidence or 'none'}"
     return _AFTER.format(
         bins=_BINS,
         epsilon=_CHOSEN,
-        people="\n".join([*textwrap.wrap(lead, _WIDTH), *face_value_lines(chosen.fidelity_)]),
+        people="\n".join([*_wrapped(said), *face_value_lines(chosen.fidelity_)]),
         raw=right["raw"],
         released=right["released"],
-        few_rows="\n".join(textwrap.wrap(_about_few_rows(chosen), _WIDTH)),
+        blind=chosen.p_sx_.sum(axis=1).max(),
+        few_rows="\n".join(_wrapped([_about_few_rows(chosen)])),
         folder=folder,
         table=folder / _FILES[0],
         confidence=option,
     )
+
+
+def _wrapped(texts: list[str]) -> list[str]:
+    return [line for text in texts for line in textwrap.wrap(text, _WIDTH)]
 
 
 def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
@@ -155,7 +159,6 @@ def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
     alone = design_mechanism(counts, _CHOSEN, utility=mechanism.objective)
     design = {"utility": mechanism.objective, "confidence": mechanism.confidence}
     text = _SURE.format(
-        epsilon=_CHOSEN,
         sure=percent(mechanism.confidence),
         alone=alone.normalized_utility,
         risked=limit(_limit(alone.secrets[None], counts, mechanism.confidence)),
@@ -219,7 +222,7 @@ def _limit(release: Leakage, counts: FloatArray, confidence: float) -> float:
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
-    rows: list[tuple[Any, ...]] = [("release", "leaks: rows", "population", "kept", "attacker")]
+    rows: list[tuple[Any, ...]] = [("release", "leaks here", "at most", "kept", "attacker")]
     for row in table.to_dict("records"):
         leaks = f"{row['leaks']:.4f}", rounded_up(row["population"], 4)
         rows.append((row["release"], *leaks, f"{row['kept']:.1%}", f"{row['attacker']:.1%}"))

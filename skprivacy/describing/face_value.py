@@ -44,10 +44,10 @@ def rows_unchanged(fidelity: Fidelity) -> str:
 
 def listed_swaps(swaps: pd.DataFrame) -> list[str]:
     """Return swaps in words."""
-    columns = (swaps[name] for name in ("share", "value", "released_as"))
+    columns = (swaps[name] for name in ("share", "value", "released_as", "rows"))
     return [
-        f"{_share(share)} of {shown(value)} are released as {shown(other)}"
-        for share, value, other in zip(*columns, strict=True)
+        f"{_share(share)} of {shown(value)} are released as {shown(other)} ({rows:.1%} of rows)"
+        for share, value, other, rows in zip(*columns, strict=True)
     ]
 
 
