@@ -176,9 +176,7 @@ def test_the_readme_quotes_what_the_demo_prints(demo):
     *_, best = rows["epsilon = 0.02"].split()
     (kept,) = re.findall(r"Taken at face value, (\S+%) of the rows", demo[1])
     words = " ".join((ROOT / "README.md").read_text().split())
-    pattern = (
-        r"(\S+%) of the rows keep .* in (\S+%) of cases.* the true values give (\S+%)\."
-    )
+    pattern = r"(\S+%) of the rows keep .* in (\S+%) of cases.* the true values give (\S+%)\."
     assert re.search(pattern, words).groups() == (kept, best, raw)
 
 

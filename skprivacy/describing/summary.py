@@ -240,8 +240,8 @@ class SecretSummary:
         """What is told to somebody who already knows the true value of a column.
 
         For each released column and each beside. **No budget bounds it.** For a binned or pooled
-        column, the bin or the pool is known, and the value itself may reveal more. None if unknown:
-        cells have no values.
+        column, the bin or the pool is known, and the value itself may reveal more. None if it is
+        unknown: cells have no values.
         """
         if (p_sx := self.in_rows.p_sx) is None:
             return {}
@@ -278,8 +278,8 @@ class SecretSummary:
             return self.verdict.in_words()
         reached = max(found.width for found in self.moves("reached"))
         return (
-            f"the budget allows a released value to {' and '.join(self.verdict.reasons)}. In these "
-            f"rows, no probability moves by more than {rounded_up(100 * reached, 1)} points"
+            f"the budget allows a released value to {' and '.join(self.verdict.reasons)}. In "
+            f"these rows, no probability moves by more than {rounded_up(100 * reached, 1)} points"
         )
 
     def _why_unknown(self) -> str:
@@ -373,20 +373,30 @@ class SecretSummary:
             return f"{who} may move {about} by any amount: a budget on average bounds no row."
         return f"{who} can move {about} from {found.in_words()}, at most."
 
+    @property
+    def is_guess_fixed(self) -> bool:
+        """Whether the budget lets no released value make another group the most probable."""
+        low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
+        commonest = int(np.argmax(self.ranges["prior"]))
+        return bool((np.delete(high, commonest) < low[commonest]).all())  # NaN fails
+
     def attacker(self) -> str:
         """Return sentences comparing the best possible attacker with a blind guess."""
         right, more = self.in_rows.attacker_accuracy, self.in_rows.attacker_advantage
-        low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
-        commonest = int(np.argmax(self.ranges["prior"]))
-        allowed = f"at most {rounded_up(100 * self.in_rows.advantage_bound, 2)} points"
-        if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
-            allowed = "none, because no value makes another group the likeliest"
+        more_often = (
+            f"This release reaches {in_points(more, '.2f')} more than a blind guess; its budget "
+            f"allows at most {rounded_up(100 * self.in_rows.advantage_bound, 2)} points."
+        )
+        if self.is_guess_fixed:
+            more_often = (
+                "The budget allows no more: whatever is released, the most frequent group stays "
+                "the most probable. Its probability moves all the same: judge by how far."
+            )
         return (
             f"The best possible attacker knows how the release was made, and how {self.name} "
             f"relates to the true values in these rows. From one released value, this attacker "
             f"guesses {self.name} correctly in {right:.1%} of the rows; a blind guess is right in "
-            f"{right - more:.1%}. This release reaches {in_points(more, '.2f')} more than a blind "
-            f"guess; its budget allows {allowed}."
+            f"{right - more:.1%}. {more_often}"
         )
 
     @property
@@ -669,8 +679,9 @@ class ReleaseSummary:
 
     def treatment_sentence(self) -> str:
         """Return a sentence on how columns are released."""
-        verb = "is" if len(self.released) == 1 else "are"
-        said = f"{self.x_name()} {verb} {_TREATMENTS[self.treatment]}"
+        verb, start = ("is", "Column ") if len(self.released) == 1 else ("are", "Columns ")
+        start = start if self.of_rows and len(self.released) <= _FEW_COLUMNS else ""
+        said = f"{start}{self.x_name()} {verb} {_TREATMENTS[self.treatment]}"
         if self.beside:
             said += f", with {listed(self.beside)} beside it, under the same budget"
         return f"{said}."

@@ -49,6 +49,15 @@ _FINGERPRINT_REVEALS = (
 )
 
 
+# What only those who prepared the release know.
+_ASKED = (
+    "one row per person?",
+    "released before?",
+    "who agreed to the budget",
+    "who keeps the input and the key",
+)
+
+
 @dataclass(frozen=True)
 class FileRecord:
     """The name of a file, without its folder, and its fingerprint, if known and to be shown."""
@@ -87,6 +96,7 @@ class Handover:
         """Return the table of files; learned_from : the number of rows, in words."""
         n_rows = self.n_rows_out
         rows_out = "number of rows not known" if n_rows is None else f"{n_rows:,} rows"
+        rows_out += ", in the order of the input unless shuffled"
         texts = {
             "input": f"{_name(self.input_file)}: {learned_from}",
             **_fingerprint("input", self.input_file),
@@ -129,6 +139,7 @@ class Handover:
             "output": _name(self.output_file),
             **_fingerprint("output", self.output_file),
             **{name: text or BLANK for name, text in self._purposes.items()},
+            **dict.fromkeys(_ASKED, BLANK),
         }
         lines = pd.DataFrame(
             BLANK,
@@ -137,7 +148,7 @@ class Handover:
         )
         return Section(
             "Signatures",
-            ["For the files above, this purpose and this recipient. Fill in blanks by hand."],
+            ["For the files above, this purpose and this recipient. Fill in the blanks by hand."],
             [facts("Release, purpose and recipient", texts), Table("Names and signatures", lines)],
         )
 
@@ -163,8 +174,8 @@ WORDS = {
     "group": "All people with the same value in the protected column.",
     "leakage": "How much a released value changes what is known about the group of a person, on "
     "the scale of the budget.",
-    "nat": "The unit of information, and of leakage by the measure kl. The answer to a question "
-    "of yes or no, if both are equally likely, is 0.69 nats.",
+    "nat": "The unit of information, and of leakage by the measure kl. To know yes or no, "
+    "if both are equally likely, is 0.69 nats.",
     "points": "Percentage points, the difference of two percentages: 53% is 3 points more than "
     "50%.",
     "population": "All people the rows could have been about. The rows themselves are a sample.",
@@ -228,7 +239,7 @@ def _every_measure(secret: SecretSummary) -> Table:
 
 
 # Maximum number of symbols and of released values in a picture that is printed.
-_MOST_DRAWN = 10
+_MOST_DRAWN = 8
 
 
 def pictures(

@@ -78,7 +78,8 @@ def groups_of(
 def best_attacker(secret: SecretSummary) -> str:
     """Return sentences on the best possible attacker, and on whether guesses show anything."""
     said = secret.attacker()
-    return f"{said} {_WHY_NOTHING}" if _hides_what_leaks(secret) else said
+    is_unsaid = _hides_what_leaks(secret) and not secret.is_guess_fixed
+    return f"{said} {_WHY_NOTHING}" if is_unsaid else said
 
 
 def _hides_what_leaks(secret: SecretSummary) -> bool:
@@ -111,7 +112,8 @@ def attack_section(
     text = (
         f"Models were trained to guess {secret.name} on parts of {n_rows:,} rows with {again}, "
         f"and tested on the other rows: from the columns before binning and pooling (raw), and "
-        f"from the released ones. The advantage is the difference to a blind guess."
+        f"from the released ones. The advantage is how much more often they are right than a blind "
+        f"guess."
     )
     table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
     compared = (

@@ -171,7 +171,7 @@ def target_beside(fitted: Fitted, protected: str) -> list[str]:
 _READING = (
     "In the table, the mean shift is how far a number moves on average, in its own unit; the "
     "correlation is between values before and after, 1 if nothing is lost; the total variation is "
-    "the distance between the distributions before and after, from 0 to 1."
+    "how far shares can be off: 0.05 is 5 points."
 )
 
 # Maximum number of values, or combinations, that are named, and of rows in the table.
@@ -257,7 +257,7 @@ class ReleasedColumn:
                 figures = {
                     "unchanged": f"{kept[i] / rows[i]:.1%}",
                     "rows": f"{rows[i]:,.0f}",
-                    "most often released as": self._instead(i),
+                    "when changed, mostly": self._instead(i),
                 }
                 yield changed[i], f"{self.name}: {_text(self.labels[i])}", figures
 

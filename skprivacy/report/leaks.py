@@ -12,7 +12,7 @@ from ..budgets import epsilon_for_shift
 from ..describing import ReleaseSummary, SecretSummary
 from ..describing.face_value import DOES_NOT_APPLY
 from ..describing.numbers import at_most, figure, limit, percent, rounded_down, rounded_up, shown
-from ..describing.verdict import CAUTION, DEFAULT_SCALE, NO_VERDICT, PASS
+from ..describing.verdict import CAUTION, DEFAULT_SCALE, NO_VERDICT
 from ..fidelity import Fidelity
 from ..measures import KL
 from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE
@@ -28,6 +28,11 @@ _MOST_GROUPS = 20
 
 _ROWS_ONLY = "The budget was enforced for these rows only, not for the population."
 _ASK_FOR_IT = f"send it back and ask for a release with a confidence of {USUAL_CONFIDENCE:g}."
+_CHECKS = [
+    "Check that the files and the columns below are the right ones.",
+    "Decide whether the order of the rows tells something: if so, have them shuffled.",
+    "Read what the recipient may and may not conclude.",
+]
 _TOO_FEW_ROWS = (
     "The limit for the population is far above the budget: there are too few rows for this many "
     "symbols and groups. More rows help, and so does merging values or groups."
@@ -38,29 +43,22 @@ def in_short(summary: ReleaseSummary) -> list[str]:
     """Return sentences on the treatment of columns, on what leaks and what is kept."""
     secrets = list(summary.secrets.values())
     said = [f"{summary.treatment_sentence()} {summary.kept_sentence()}"]
-    said += [each.revealed() for each in secrets]
+    said += [each.exposure(show_groups=True) for each in secrets]
     if summary.confidence is None:
         within = [each.in_population() for each in secrets if each.is_within]
         said.append(" ".join([_ROWS_ONLY, *within]).rstrip())
     if any((each.limit or 0) > FAR_ABOVE * each.epsilon for each in secrets):
         said.append(_TOO_FEW_ROWS)
-    return [*said, *filter(None, [summary.partial_knowledge()])]
+    return [*filter(None, [*said, summary.partial_knowledge()])]
 
 
 def to_do(summary: ReleaseSummary) -> list[str]:
     """Return what to do about the verdict before signing."""
-    known = _who_knows(summary)
-    if summary.status == PASS:
-        return [
-            *known,
-            "Check that the files and the columns below are the right ones.",
-            "Read what the recipient may and may not conclude.",
-        ]
     if summary.status == NO_VERDICT:
         return ["Do not sign: nothing is known that this release could be checked against."]
     if summary.verdict.level == "none":
         return [f"Do not sign: send it back and ask for {_smaller(summary)}."]
-    said = known
+    said = _who_knows(summary)
     if summary.verdict.level == "weak":
         said.append(
             "Sign only if weak protection is enough for this purpose and this recipient; "
@@ -68,7 +66,7 @@ def to_do(summary: ReleaseSummary) -> list[str]:
         )
     if summary.status == CAUTION and summary.confidence is None:
         said.append(f"Sign for these rows only. For the population, {_ASK_FOR_IT}")
-    return said
+    return [*said, *_CHECKS]
 
 
 def _who_knows(summary: ReleaseSummary) -> list[str]:
@@ -85,19 +83,19 @@ def _who_knows(summary: ReleaseSummary) -> list[str]:
 
 
 def _smaller(summary: ReleaseSummary) -> str:
-    """Return the budgets that would allow moderate protection."""
-    points, times = summary.scale.allows["moderate"]
-    budgets = []
-    for secret in summary.secrets.values():
-        shares, measure = secret.ranges["prior"].to_numpy(), summary.measure
-        if summary.scope == "average" or not measure.is_monotone:
-            return "a smaller epsilon"
-        epsilon = min(secret.epsilon, epsilon_for_shift(shares, points, measure, times))
-        budgets.append(f"{rounded_down(epsilon, 2)} about {secret.name}")
-    return (
-        f"an epsilon of at most {' and '.join(budgets)}, which moves no probability by more than "
-        f"{100 * points:g} points"
-    )
+    """Return the budgets that would protect."""
+    if summary.scope == "average" or not summary.measure.is_monotone:
+        return "a smaller epsilon"
+    said = []
+    for level in ("moderate", "strong"):
+        points, times = summary.scale.allows[level]
+        budgets = []
+        for secret in summary.secrets.values():
+            shares = secret.ranges["prior"].to_numpy()
+            epsilon = epsilon_for_shift(shares, points, summary.measure, times)
+            budgets.append(f"{rounded_down(min(secret.epsilon, epsilon), 2)} about {secret.name}")
+        said.append(f"at most {listed(budgets)} for {level} protection")
+    return f"a smaller epsilon: {', '.join(said)}"
 
 
 def against_budgets(summary: ReleaseSummary) -> Table:
@@ -134,7 +132,7 @@ def what_leaks(secret: SecretSummary, cells: pd.DataFrame | None) -> Section:
     """Return the section on a secret; cells : their rules, if symbols are cells."""
     return Section(
         f"What leaks about {secret.name}" if secret.is_one_of_several else "What leaks",
-        [secret.exposure(show_groups=True), best_attacker(secret), *_worst_value(secret, cells)],
+        [secret.revealed(), best_attacker(secret), *_worst_value(secret, cells)],
         [_groups(secret), *_known_columns(secret)],
     )
 
@@ -255,7 +253,10 @@ def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
 
 def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     names = columns.summary.x_name()
-    errors = "" if fidelity is None else ", with the errors listed under 'Before and after'"
+    errors = ""
+    if fidelity is not None:
+        off = rounded_up(100 * fidelity.columns["total_variation"].max(), 1)
+        errors = f"; shares can be off by up to {off} points"
     is_joint = fidelity is not None and fidelity.is_joint
     alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [

@@ -297,7 +297,7 @@ QUESTIONS = {
     ],
     "Which files are these, and how many rows went in and came out?": [
         r"input people <2>\.csv: 3,000 rows SHA-256 of the input [\da-f]{64} ",
-        r"output released\.csv: 2,999 rows SHA-256 of the output [\da-f]{64} ",
+        r"output released\.csv: 2,999 rows, in the order of the input unless shuffled SHA-256 of the output [\da-f]{64} ",
         "'sha256sum FILE' computes it again",
     ],
     "What became of each column?": [
@@ -359,7 +359,7 @@ class TestSigning:
         table = handover.files("7 rows").cells[""]
         assert table.to_dict() == {
             "input": "not named: 7 rows",
-            "output": "not named: 5 rows",
+            "output": "not named: 5 rows, in the order of the input unless shuffled",
         }
         assert "fingerprint" not in " ".join(handover.notes("sex"))
         assert handover.in_short() == ["Recipient: x."]
@@ -370,6 +370,10 @@ class TestSigning:
             "output": "not named",
             "purpose": BLANK,
             "recipient": "x",
+            "one row per person?": BLANK,
+            "released before?": BLANK,
+            "who agreed to the budget": BLANK,
+            "who keeps the input and the key": BLANK,
         }
         hidden = Handover(FileRecord("a.csv"), FileRecord("b.csv", "0" * 64))
         assert hidden.files("7 rows").cells[""]["SHA-256 of the input"] == "left out"
@@ -447,11 +451,14 @@ class TestSigning:
     def test_where_guesses_show_nothing_that_is_said(self):
         common = design_mechanism([[0.05, 0.05], [0.3, 0.6]], 0.01)
         assert common.attacker_advantage == pytest.approx(0)
-        assert "no sign" in best_attacker(common.summary().secrets[None])
+        assert "Its probability moves all the same" in best_attacker(
+            common.summary().secrets[None]
+        )
         even = design_mechanism([[0.2, 0.3], [0.3, 0.2]], 1e-7)
         said = best_attacker(even.summary().secrets[None])
         assert "reaches 0.02 points more" in said
         assert "no sign" not in said
+        assert "all the same" not in said
 
     def test_one_figure_is_called_kept(self, report, transformer):
         kept = {f"{transformer.mechanism_.normalized_utility:{form}}" for form in (".1%", ".2%")}
