@@ -51,8 +51,8 @@ At epsilon = {epsilon:g}:
 {people}
 
 A trained attacker, tested on other rows, is right {raw:.1%} of the time from the true bins, and
-{released:.1%} from the release at epsilon = {epsilon:g}. A blind guess is right {blind:.1%} of the time: being
-worse is chance.
+{released:.1%} from the release at epsilon = {epsilon:g}.
+Less than a blind guess ({blind:.1%}) is chance.
 {few_rows}
 
 Wrote to {folder}:

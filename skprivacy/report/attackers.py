@@ -112,8 +112,8 @@ def attack_section(
     text = (
         f"Models were trained to guess {secret.name} on parts of {n_rows:,} rows with {again}, "
         f"and tested on the other rows: from the columns before binning and pooling (raw), and "
-        f"from the released ones. The advantage is how much more often they are right than a blind "
-        f"guess."
+        f"from the released ones. The advantage is how much more often they are right "
+        f"than a blind guess."
     )
     table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
     compared = (
