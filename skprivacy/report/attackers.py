@@ -344,7 +344,7 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
             f"No value of a column is pooled, and none is rare: each has at least {FEWEST_ROWS} "
             f"{people}. Combinations of values may have fewer, as the table shows."
         )
-        return Section("Small numbers", [text], [smallest])
+        return Section("Appendix: small numbers", [text], [smallest])
     said = [
         f"A value is rare if fewer than {FEWEST_ROWS} {people} have it. Rare values are counted "
         f"here, not listed. In a pool or a cell, a commoner value is shown instead of them."
@@ -357,7 +357,7 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
     if pooled:
         said.append(f"{pooled:.1%} of the rows have values that are pooled.")
     table = Table("Pooled and rare values, column by column", found.map("{:,}".format))
-    return Section("Small numbers", said, [smallest, table])
+    return Section("Appendix: small numbers", said, [smallest, table])
 
 
 def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
