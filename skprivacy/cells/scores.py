@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_memory
 from threadpoolctl import threadpool_limits
 
 from .._messages import Message
+from .._numerics import one_thread
 from .._typing import FloatArray, IntArray
 from .._validation import check_choice, message
 from .additive import AdditiveModel, CodedColumn, coded_columns, fit_additive, is_quick
@@ -30,8 +31,9 @@ from .cells import N_FOLDS, CellColumn, Cells, CellTask, Partition, folds_of_row
 from .lines import PARTS, CellLine, lines, score_rules
 from .trees import CellTree, fit_tree
 
-# With several threads, fitting is many times slower if other programs use the cores.
-one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
+# With several threads, fitting takes many times as long if other programs use the cores: boosting
+# by OpenMP, logistic regression by linear algebra, of which `one_thread` takes care.
+one_openmp_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
 
 # Rows that occur more often than this are weighted instead of repeated.
 _MOST_REPEATED = 1000
@@ -171,7 +173,8 @@ class ScorePartition(Partition):
     def n_cells(self) -> int:
         return self.cut.n_cells
 
-    @one_thread()
+    @one_thread
+    @one_openmp_thread()
     def cells(
         self, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None = None
     ) -> IntArray:
@@ -271,7 +274,8 @@ class ScoreCells(Cells):
         check_choice("ScoreCells", "cut", self.cut, ("best", "plane", "line"))
         check_memory(self.memory)
 
-    @one_thread()
+    @one_thread
+    @one_openmp_thread()
     def learn(self, task: CellTask) -> tuple[ScorePartition, IntArray | None]:
         assert task.s is not None
         assert task.v is not None  # both come with a target

@@ -1,13 +1,14 @@
-"""Designs and attackers use one thread, and leave the others as they were."""
+"""Designs, scores and attackers use one thread, and leave the others as they were."""
 
 from threading import Thread
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skprivacy import PrivacyFunnelTransformer, audit, design_mechanism
+from skprivacy import PrivacyFunnelTransformer, ScoreCells, audit, design_mechanism
 from skprivacy import design as designs
 from skprivacy._numerics import one_thread
 from skprivacy.metrics.attack import BayesTable
@@ -67,6 +68,28 @@ def test_every_design_has_it(two_threads, monkeypatch, design):
     monkeypatch.setattr(designs, "judge_and_repair", watched)
     design()
     assert seen == [{1}]
+
+
+def test_models_of_scores_have_one_of_any_kind():
+    class Watching(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.update(each["num_threads"] for each in threadpool_info())
+            return super().fit(X, y, sample_weight)
+
+        def predict_proba(self, X):
+            seen.update(each["num_threads"] for each in threadpool_info())
+            return super().predict_proba(X)
+
+    seen = set()
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(400, 2)), columns=["x", "y"])
+    s, v = rng.integers(2, size=(2, 400))
+    funnel = PrivacyFunnelTransformer(
+        0.1, utility="target", alphabet=ScoreCells(Watching()), output="symbol"
+    )
+    with threadpool_limits(2):
+        funnel.fit(rows, v, sensitive_features=s).transform(rows)
+    assert seen == {1}
 
 
 def test_attackers_have_one_of_any_kind():
