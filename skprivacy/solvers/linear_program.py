@@ -228,6 +228,12 @@ class Prices:
             surplus -= self.budget * offers.charges
         return surplus
 
+    def error(self, offers: Offers) -> FloatArray:
+        """Return the error of each surplus if points are known up to a relative 1e-11."""
+        support, values = offers.points.support, offers.points.values
+        cost = (np.abs(self.symbols)[support] * values).sum(axis=1)
+        return 1e-11 * (np.abs(offers.values) + cost)
+
     def bound(self, p_x: FloatArray, offers: Offers, error: FloatArray | float = 0.0) -> float:
         """Return a bound on the mixtures of `offers` that holds for any prices.
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._messages import SMALLER, Message, Setting, table_size
-from .._numerics import NEGLIGIBLE, SAME_DIGITS
+from .._numerics import NEGLIGIBLE, SAME_DIGITS, TINY
 from .._typing import FloatArray, IntArray
 from ..channels import expanded, tidied
 from ..exceptions import SolverError
@@ -24,7 +24,7 @@ from .leakage_function import (
     all_candidates,
     excess_over,
 )
-from .linear_program import Columns, MixtureProgram, Offers, Program
+from .linear_program import Columns, MixtureProgram, Offers, Prices, Program
 from .solver import DesignTask, Solution
 
 # (rows, upper) of bounds ``rows @ W <= upper``, or none.
@@ -229,22 +229,39 @@ class Problem:
         """
         if not len(vertices):  # rounding hides them all
             vertices = around = Points.from_dense(self.p_x[None])
-        n_first = 20 * len(self.p_x)
+        n_first, inner = 20 * len(self.p_x), self._uncharged(vertices)
         if first is not None and len(vertices) > n_first:
-            offers = self._uncharged(Points.concatenate([first, vertices]))
+            offers = Offers.concatenate([self._uncharged(first), inner])
             few = np.arange(len(first))
         else:
-            offers = self._uncharged(vertices)
-            few = np.argsort(-offers.values)[:n_first]
+            offers, few = inner, np.argsort(-inner.values)[:n_first]
         weights, prices = self.program.price(offers, 1e-9, few)
-        # Vertices are known up to a relative error of 1e-11: so are their costs.
-        outer = Offers(around, self.utility.value(around))
-        cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
-        bound = prices.bound(self.p_x, outer, 1e-11 * (np.abs(outer.values) + cost))
+        outer = inner
+        if around is not vertices:
+            outer = self._uncharged(self._bounding(inner, around, prices))
+        bound = prices.bound(self.p_x, outer, prices.error(outer))
         if not self.knows_all_allowed(epsilon):
             bound = np.inf
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def _bounding(self, inner: Offers, around: Points, prices: Prices) -> Points:
+        """Return the points `around` that a bound needs: those that may have a surplus.
+
+        A vertex further out lies between one of `inner` and a symbol. As u is convex, its surplus
+        is at most the mean of theirs. Computing u takes long if there are many columns.
+        """
+        if not np.array_equal(inner.points.support, around.support):
+            return around
+        rows, moved = np.arange(len(around)), around.values - inner.points.values
+        towards = moved.argmax(axis=1)
+        left = np.maximum(1.0 - inner.points.values[rows, towards], TINY)
+        share = moved[rows, towards] / left
+        symbols = prices.surplus(self._uncharged(Points.from_dense(np.eye(len(self.p_x)))))
+        at_end = symbols[around.support[rows, towards]]
+        most = (1 - share) * prices.surplus(inner) + share * at_end
+        may = most + 2 * prices.error(inner) > 0  # twice, for rounding
+        return around[may] if may.any() else around
 
     def _uncharged(self, points: Points) -> Offers:
         return Offers(points, self.utility.value(points))
