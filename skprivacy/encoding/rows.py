@@ -219,10 +219,15 @@ class RowModel:
         """
         n_others = self.n_columns - len(codes)
         every = np.vstack([*codes, *np.zeros((n_others, len(groups)), dtype=int), groups])
-        found = np.ones(len(groups))
+        shares = np.zeros(len(groups))
+        found, rows = np.ones(len(groups)), np.arange(len(groups))
         for tree, walk in zip(self.trees, self._walks, strict=True):
             if tree.column >= len(codes):
                 continue
+            if 2 * np.count_nonzero(found) < len(found):  # what is impossible stays so
+                possible = np.flatnonzero(found)
+                found, rows = found[possible], rows[possible]
+                every = every.take(possible, axis=1)
             number = self._numbers(tree, walk, every)
             share = tree.leaves.share(np.maximum(number, 0), every[tree.column])
             found *= np.where(number < 0, 0.0, share)
@@ -230,7 +235,8 @@ class RowModel:
             if column >= len(codes):
                 continue
             found *= of_source[every[source]] == every[column]
-        return found
+        shares[rows] = found
+        return shares
 
     def _numbers(self, tree: ColumnTree, walk: _Walk, codes: Any) -> IntArray:
         """Return the distribution that a column of each row is drawn from, -1 for none."""
@@ -424,7 +430,7 @@ class _Growing:
 
     def __init__(self, task: RowTask, codes: Sequence[IntArray], sizes: tuple[int, ...]) -> None:
         self.orders: list[tuple[int, IntArray]] = []
-        self._ranks_of = cache(self._measured_ranks)
+        self._ranks_of, self._order_of = cache(self._measured_ranks), cache(self._in_order)
         self._task, self._sizes = task, sizes
         self._codes = [*codes, task.groups]
 
@@ -510,7 +516,7 @@ class _Growing:
         if not np.array_equal(self._task.persons, self._task.weights):
             persons = self._task.persons[rows]
         if self._task.columns[column].is_measured:
-            places = np.argsort(self._in_order(column))  # exact in sums, unlike values
+            places = np.argsort(self._order_of(column))  # exact in sums, unlike values
             return _Target(weights, persons, None, places[codes].astype(float))
         totals = np.bincount(codes, weights, self._sizes[column])
         ranks = np.empty(len(totals), dtype=int)
@@ -543,7 +549,7 @@ class _Growing:
     def _measured_ranks(self, source: int) -> IntArray:
         """Return the rank of each code of a column of numbers or times."""
         weights = np.bincount(self._codes[source], self._task.weights, self._sizes[source])
-        return _ranks(self._in_order(source), weights)
+        return _ranks(self._order_of(source), weights)
 
     def _in_order(self, source: int) -> IntArray:
         """Return the codes of a column of numbers or times in order, missing ones last."""
@@ -608,12 +614,16 @@ class _Target:
     def sums(self, place: IntArray, n: int) -> tuple[CountArray, CountArray]:
         """Return the weight in each of n places, and the weight of each class, or of numbers."""
         if self.classes is None:
-            assert self.numbers is not None
-            sums = np.bincount(place, self.weights * self.numbers, n)[None]
+            sums = np.bincount(place, self._weighted, n)[None]
             return np.bincount(place, self.weights, n), sums
         k = self.n_classes
         sums = np.bincount(place * k + self.classes, self.weights, n * k).reshape(n, k).T
         return sums.sum(axis=0), np.ascontiguousarray(sums)
+
+    @cached_property
+    def _weighted(self) -> FloatArray:
+        assert self.numbers is not None
+        return self.weights * self.numbers
 
     def people(self, place: IntArray, weight: CountArray) -> CountArray:
         """Return the number of people in each place; weight : in each."""
@@ -671,23 +681,24 @@ def _grow(
     """
     nodes: list[list[int]] = [[UNKNOWN, 0, 0, 0] for _ in range(n_roots)]
     of_row, open_nodes = roots.copy(), np.arange(n_roots)
+    every = np.concatenate([ranks for ranks, _ in features]) if features else np.empty(0, int)
     for _ in range(_DEEPEST):
         place = np.full(len(nodes), UNKNOWN)
         place[open_nodes] = np.arange(len(open_nodes))
         rows = np.flatnonzero(place[of_row] >= 0)
-        here = target.at(rows), place[of_row[rows]], len(open_nodes)
-        split, which, limits = _best_splits([(r[rows], n) for r, n in features], *here)
+        here = rows, place[of_row[rows]], len(open_nodes)
+        split, which, limits = _best_splits(features, target, *here)
         if not len(split):
             break
         for i, feature, limit in zip(open_nodes[split], which, limits, strict=True):
             nodes[i] = [int(feature), int(limit), len(nodes), len(nodes) + 1]
             nodes += [[UNKNOWN, 0, 0, 0], [UNKNOWN, 0, 0, 0]]
         table = np.array(nodes)
-        for feature in np.unique(which):
-            moving = rows[table[of_row[rows], 0] == feature]
-            node = table[of_row[moving]]
-            goes_left = features[feature][0][moving] <= node[:, 1]
-            of_row[moving] = np.where(goes_left, node[:, 2], node[:, 3])
+        asked, limit, left, right = np.ascontiguousarray(table.T)
+        rows = rows[asked[of_row[rows]] != UNKNOWN]
+        node = of_row[rows]
+        goes_left = every.take(asked[node] * len(of_row) + rows) <= limit[node]
+        of_row[rows] = np.where(goes_left, left[node], right[node])
         open_nodes = table[open_nodes[split]][:, 2:].ravel()
     table = np.array(nodes)
     is_leaf = table[:, 0] == UNKNOWN
@@ -718,21 +729,30 @@ def _promising(
 
 
 def _best_splits(
-    features: Sequence[tuple[IntArray, int]], target: _Target, node: IntArray, n_nodes: int
+    features: Sequence[tuple[IntArray, int]],
+    target: _Target,
+    rows: IntArray,
+    node: IntArray,
+    n_nodes: int,
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the nodes that are split, and the feature and the limit of each best split."""
+    """Return the nodes that are split, and the feature and the limit of each best split.
+
+    rows : those in the nodes; node : of each of them.
+    """
+    target = target.at(rows)
     nodes = _Nodes.of(target, node, n_nodes)
     open_ = np.flatnonzero(nodes.people >= 2 * FEWEST_IN_LEAF)
     if len(open_) < n_nodes:
         place = np.full(n_nodes, UNKNOWN)
         place[open_] = np.arange(len(open_))
-        rows = np.flatnonzero(place[node] >= 0)
-        features = [(ranks[rows], n) for ranks, n in features]
-        node, target, nodes = place[node[rows]], target.at(rows), nodes.at(open_)
+        kept = np.flatnonzero(place[node] >= 0)
+        rows, node = rows[kept], place[node[kept]]
+        target, nodes = target.at(kept), nodes.at(open_)
     best = _LEAST_GAIN * nodes.noise
     which, limits = np.full((2, len(open_)), UNKNOWN)
     for number, (ranks, n_ranks) in enumerate(features if len(open_) else ()):
-        gains, limit = _splits(ranks, n_ranks, target, node, nodes)
+        of_rows = ranks if len(rows) == len(ranks) else ranks.take(rows)
+        gains, limit = _splits(of_rows, n_ranks, target, node, nodes)
         is_better = gains > best
         best[is_better], limits[is_better] = gains[is_better], limit[is_better]
         which[is_better] = number
@@ -745,19 +765,19 @@ def _splits(
 ) -> tuple[FloatArray, IntArray]:
     """Return the gain and the limit of the best split of each node by one feature."""
     n = len(nodes.weight)
-    cells = node * n_ranks + ranks
+    cells = ranks if n == 1 else node * n_ranks + ranks
     weight, sums = target.sums(cells, n * n_ranks)
-    left = weight.reshape(n, n_ranks).cumsum(axis=1)[:, :-1]
-    left_sums = sums.reshape(-1, n, n_ranks).cumsum(axis=2)[:, :, :-1]
+    left = weight.reshape(n, n_ranks).cumsum(axis=1)
     left_people = left
     if target.persons is not None:
-        people = target.people(cells, weight.reshape(n, n_ranks))
-        left_people = people.cumsum(axis=1)[:, :-1]
-    right_people = nodes.people[:, None] - left_people
-    at, limit = np.nonzero((left_people >= FEWEST_IN_LEAF) & (right_people >= FEWEST_IN_LEAF))
-    gains = np.zeros((n, n_ranks - 1))
-    below, of_left = left[at, limit], left_sums[:, at, limit]
+        left_people = target.people(cells, weight.reshape(n, n_ranks)).cumsum(axis=1)
+    right_people = nodes.people[:, None] - left_people  # none after the last rank
+    is_large = (left_people >= FEWEST_IN_LEAF) & (right_people >= FEWEST_IN_LEAF)
+    gains, large = np.zeros(n * n_ranks), np.flatnonzero(is_large)
+    at, below = large // n_ranks, left.take(large)
+    of_left = sums.reshape(-1, n, n_ranks).cumsum(axis=2).reshape(-1, gains.size)[:, large]
     of_right = _score(nodes.weight[at] - below, nodes.sums[:, at] - of_left)
-    gains[at, limit] = _score(below, of_left) + of_right - nodes.score[at]
-    best = gains.argmax(axis=1)
-    return gains[np.arange(n), best], best
+    gains[large] = _score(below, of_left) + of_right - nodes.score[at]
+    by_node = gains.reshape(n, n_ranks)[:, :-1]
+    best = by_node.argmax(axis=1)
+    return by_node[np.arange(n), best], best
