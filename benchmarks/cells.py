@@ -3,7 +3,8 @@
 Run ``python benchmarks/cells.py``; it takes a minute or two. Tables are generated with a seed;
 times are those of the processor, on one thread. "Plain" is a fit that does not learn how rows are
 made up, but draws each column by itself. The boosting is `HistGradientBoostingClassifier`
-with its defaults, which stops early: its iterations are printed. For the record:
+with its defaults, which stops early: its iterations are printed. The last table is of targets of
+several classes, without a limit on threads: CPU time is what is lost if they wait. For the record:
 
     python benchmarks/cells.py > docs/measured/cells.txt
 """
@@ -85,10 +86,31 @@ def main(n_rows, n_columns):
         print(f"{of_case}{n_iterations:12}{figures}", flush=True)
 
 
+def several_classes(n_rows):
+    """Print how long `ScoreCells` take with more classes of the target or groups of S."""
+    rows, s, v = table(n_rows, 12, ("floats", "integers", "categories"))
+    number = rows.pop("x0").to_numpy() + 2 * v
+    five, ten = (np.digitize(number, np.quantile(number, np.arange(1, k) / k)) for k in (5, 10))
+    cases = {"2 classes": (s, v), "5 classes": (s, five), "numbers": (s, number)}
+    cases["2 classes, S of 10 groups"] = ten, v
+    print(f"\nScoreCells of {n_rows:,} rows and {rows.shape[1]} columns\n")
+    print(f"{'target':<28}seconds  ratio")
+    of_two = None
+    for name, (sensitive, target) in cases.items():
+        funnel = PrivacyFunnelTransformer(
+            EPSILON, utility="target", alphabet=ScoreCells(), random_state=0
+        )
+        of_fit = seconds(funnel.fit, rows, target, sensitive_features=sensitive)
+        of_two = of_two or of_fit
+        print(f"{name:<28}{of_fit:7.2f}{of_fit / of_two:7.1f}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rows-of-classes", type=int, default=3000)
     parser.add_argument("--columns", type=int, default=200)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     main(options.rows, options.columns)
+    several_classes(options.rows_of_classes)

@@ -198,6 +198,44 @@ class TestRowModel:
         counts = np.bincount([index[tuple(row)] for row in drawn.T.tolist()], minlength=len(found))
         assert np.abs(counts / many - p[1]).max() < 5 * np.sqrt(0.25 / many)
 
+    def test_a_question_gains_most_of_all(self):
+        """Against sums over the rows on both sides, spelled out for each node and limit."""
+        rng = np.random.default_rng(2)
+        n, n_ranks, n_nodes = 700, 9, 3
+        ranks, node = rng.integers(n_ranks, size=n), rng.integers(n_nodes, size=n)
+        weights = rng.integers(1, 4, n).astype(float)
+        people, level = np.minimum(weights, 2.0), ranks + rng.integers(6, size=n)
+        numbers = made_up._Target(weights, people, None, level.astype(float))
+        classes = made_up._Target(weights, people, level // 4, None, 4)
+        for target, y in ((numbers, level[:, None]), (classes, np.eye(4)[level // 4])):
+            nodes = made_up._Nodes.of(target, node, n_nodes)
+            gains, limits = made_up._splits(ranks, n_ranks, target, node, nodes)
+
+            def score(rows, y=y):
+                return ((weights[rows] @ y[rows]) ** 2).sum() / weights[rows].sum()
+
+            for i in range(n_nodes):
+                each, here = {}, node == i
+                for limit in range(n_ranks - 1):
+                    left, right = here & (ranks <= limit), here & (ranks > limit)
+                    if min(people[left].sum(), people[right].sum()) >= made_up.FEWEST_IN_LEAF:
+                        each[limit] = score(left) + score(right) - score(here)
+                assert limits[i] == max(each, key=each.get)
+                assert_allclose(gains[i], max(each.values()))
+
+    def test_what_is_impossible_is_left_out_of_products(self):
+        """P(row | group) of many columns is the product of the shares in the leaves."""
+        rng = np.random.default_rng(3)
+        first = rng.integers(12, size=2000)
+        codes = [(first + rng.integers(2, size=2000)) % 12 for _ in range(6)]
+        model = learn_rows(task(codes, np.zeros(2000, dtype=int)))
+        rows, groups = [rng.integers(12, size=3000) for _ in range(6)], np.zeros(3000, dtype=int)
+        expected, every = np.ones(3000), np.vstack([*rows, groups])
+        for tree, walk in zip(model.trees, model._walks, strict=True):
+            expected *= tree.leaves.share(walk(every, False), every[tree.column])
+        assert 0 < 4 * np.count_nonzero(expected) < len(expected)
+        assert_array_equal(model.probability(rows, groups), expected)
+
     @given(st.integers(0, 10**6))
     @settings(max_examples=20, deadline=None)
     def test_no_row_says_more_than_the_worst_output(self, seed):

@@ -159,6 +159,29 @@ class TestBounds:
             assert len(outputs) or pairs.max() <= target
 
 
+    @pytest.mark.parametrize("kind", ["plain", "zeros", "rare"])
+    @pytest.mark.parametrize("which", [0, 1, 2])
+    def test_vertices_that_are_left_out_have_no_surplus(self, which, kind, monkeypatch):
+        seen, bounding = [], Problem._bounding
+
+        def watched(problem, inner, around, prices):
+            seen.append((problem, around, prices, found := bounding(problem, inner, around, prices)))
+            return found
+
+        monkeypatch.setattr(Problem, "_bounding", watched)
+        joint, utility = two_groups(3, 40, kind), utilities(3, 40)[which]
+        bound = design_mechanism(joint, 0.1, utility=utility, solver="optimal").upper_bound
+        ((problem, around, prices, found),) = seen
+        every = problem._uncharged(around)
+        useful = prices.surplus(every) + prices.error(every) > 0
+        kept = {tuple(row) for row in np.hstack([found.support, found.values]).tolist()}
+        assert len(found) < len(around) / 2
+        assert kept >= set(map(tuple, np.hstack([around.support, around.values])[useful].tolist()))
+        monkeypatch.setattr(Problem, "_bounding", lambda _, inner, around, prices: around)
+        again = design_mechanism(joint, 0.1, utility=utility, solver="optimal")
+        assert again.upper_bound == bound
+
+
 class TestSizes:
     @pytest.mark.parametrize("measure", ["kl", "max_lift"])
     def test_many_symbols_are_certified(self, measure):
