@@ -158,14 +158,15 @@ class TestBounds:
             pairs = u[n_x:] - points[n_x:] @ symbols - price * g[n_x:]
             assert len(outputs) or pairs.max() <= target
 
-
     @pytest.mark.parametrize("kind", ["plain", "zeros", "rare"])
     @pytest.mark.parametrize("which", [0, 1, 2])
     def test_vertices_that_are_left_out_have_no_surplus(self, which, kind, monkeypatch):
         seen, bounding = [], Problem._bounding
 
         def watched(problem, inner, around, prices):
-            seen.append((problem, around, prices, found := bounding(problem, inner, around, prices)))
+            seen.append(
+                (problem, around, prices, found := bounding(problem, inner, around, prices))
+            )
             return found
 
         monkeypatch.setattr(Problem, "_bounding", watched)
