@@ -48,6 +48,7 @@ def test_it_holds_until_the_last_is_done(two_threads):
 
 JOINT = np.array([[20, 10, 10], [10, 20, 30]])
 ROWS = pd.DataFrame(np.repeat(np.argwhere(JOINT), JOINT.ravel(), axis=0), columns=["s", "x"])
+ROWS = ROWS.sample(frac=1, random_state=0, ignore_index=True)
 
 
 @pytest.mark.parametrize(
