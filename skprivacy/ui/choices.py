@@ -97,6 +97,8 @@ class Choices:
             return f"{self.target} is to be protected, and so cannot be the one to predict."
         if self.target in self.beside:
             return f"{self.target} is published as it is: choose another column to predict."
+        if not self.columns:
+            return f"Randomise another column too: {self.target} is drawn from the others."
         return ""
 
     def at(self, points: float) -> Choices:
@@ -113,6 +115,16 @@ class Choices:
         """The protected columns in words."""
         return listed(self.protect)
 
+    @property
+    def releases_target(self) -> bool:
+        """Whether the column to predict is drawn with each row."""
+        return self.target in self.randomise
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to randomise from their own values: not the one to predict."""
+        return [name for name in self.randomise if name != self.target]
+
     def transformer(self, epsilon: float = 0.02) -> PrivacyFunnelTransformer:
         """Return the transformer, not fitted."""
         from ..transformer import PrivacyFunnelTransformer
@@ -120,13 +132,14 @@ class Choices:
         return PrivacyFunnelTransformer(
             epsilon,
             sensitive=list(self.protect),
-            columns=list(self.randomise),
+            columns=self.columns,
             beside=list(self.beside) or None,
             utility=_UTILITIES[self.purpose],
             confidence=CONFIDENCE if self.population else None,
             # Not one number: that would cut the protected columns too.
-            n_bins=dict.fromkeys(self.randomise, self.bins),
-            ordered=self._scales or None,
+            n_bins=dict.fromkeys(self.columns, self.bins),
+            ordered={n: x for n, x in self._scales.items() if n in self.columns} or None,
+            release_target=self.releases_target,
             max_categories=self.pooled,
             handle_unknown="error",
         )

@@ -145,9 +145,9 @@ def _rows(
     funnel: PrivacyFunnelTransformer, summary: ReleaseSummary, rows: pd.DataFrame
 ) -> dict[str, Any]:
     """Return some rows before and after; never the protected columns."""
-    names = [*summary.released, *summary.beside]
+    after = funnel.transform(rows.head(N_ROWS))
+    names = list(map(str, after.columns))  # with a target, last
     before = rows[names].head(N_ROWS)
-    after = funnel.transform(before)
     is_moved = np.zeros((len(before), len(names)), dtype=bool)
     if not summary.fidelity.of_cells:
         changed = funnel.symbols(before) != funnel.symbols(after)
