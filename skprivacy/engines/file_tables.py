@@ -39,6 +39,8 @@ _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirecte
 
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+
 _TOKEN_BYTES = 4  # of a random name
 
 # Compressed or not.
@@ -57,6 +59,9 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     found = _KINDS.get(suffixes[-1] if suffixes else "", kind)
     if found is None and str(path) == PIPE:
         found = "csv"
+    if found is None and suffixes[-1:] and suffixes[-1] in _SPREADSHEETS:
+        advice = "save it as CSV (in Excel: Save As, CSV UTF-8), and open that file"
+        raise ValueError(f"{str(path)!r} is a spreadsheet: {advice}.")
     if found is None:
         suffixes_known = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
         raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {suffixes_known}.")

@@ -145,20 +145,26 @@ class Choices:
         )
 
     def recipes(
-        self, epsilon: float, source: str, out: str, header: bool | None, **handover: Any
+        self, epsilon: float, source: str, number: int, suffix: str, **more: Any
     ) -> dict[str, str]:
         """Return the command and the script that make the same release.
 
-        handover : purpose and recipient.
+        number : of the release; more : how the table is read, purpose and recipient.
         """
-        transformer = self.transformer(epsilon)
-        reading = {"target": self.target, "header": header}
-        files = {"report": REPORT, "save_mechanism": MECHANISM}
-        more: dict[str, Any] = {**reading, **files, **{n: x for n, x in handover.items() if x}}
+        transformer, out = self.transformer(epsilon), numbered(f"released{suffix}", number)
+        more = {name: x for name, x in more.items() if x not in (None, "")}
+        more |= {"target": self.target, "report": numbered(REPORT, number)}
+        more["save_mechanism"] = numbered(MECHANISM, number)
         return {
             "command": command(transformer, source, out, **more),
             "script": script(transformer, source, out, **more),
         }
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the name of a file of a release: the first of a table has no number."""
+    stem, suffix = name.rsplit(".", 1)
+    return name if number == 1 else f"{stem}-{number}.{suffix}"
 
 
 def in_points(points: float) -> str:

@@ -155,7 +155,7 @@ def test_another_release_warns_with_what_both_reveal_together(desk):
     view(desk)
     desk.release(other, False, {})
     warning = until(lambda: (desk.state()["release"] or {}).get("warning"))
-    assert "The 2 releases together reveal" in warning
+    assert "Both releases together reveal" in warning
     assert desk.state()["n_releases"] == 1
     desk.release(other, True, {})
     until(lambda: desk.state()["n_releases"] == 2)
@@ -189,7 +189,7 @@ def test_a_table_that_cannot_be_read_is_told(desk, tmp_path):
     (tmp_path / "rows.csv").write_text("1,2\n3,4\n5,6\n")
     desk.open_table(str(tmp_path / "rows.csv"), "rows.csv")
     assert "may be a row" in until(lambda: desk.state()["error"])
-    assert desk.state()["asks_for_header"]
+    assert desk.state()["asks_for"] == "header"
     assert "table" not in desk.state()
     desk.open_again(header=False)
     columns = until(lambda: desk.state().get("table", {}).get("columns"))

@@ -62,6 +62,7 @@ def page(browser, served):
     context.set_default_timeout(1000 * LONGEST)
     page = context.new_page()
     page.problems = []
+    page.on("dialog", lambda asked: asked.accept())
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("request", lambda request: page.problems.append(request.url)
             if not request.url.startswith((served.origin, "blob:")) else None)  # fmt: skip
