@@ -1,5 +1,6 @@
 """The desk with real processes: the order of work, cancelling, releases, and figures."""
 
+import html
 import json
 import os
 import shlex
@@ -158,8 +159,15 @@ def test_another_release_warns_with_what_both_reveal_together(desk):
     assert "Both releases together reveal" in warning
     assert desk.state()["n_releases"] == 1
     desk.release(other, True, {})
-    until(lambda: desk.state()["n_releases"] == 2)
-    desk.cancel()
+    release = until(
+        lambda: (desk.state()["release"] or {}).get("report") and desk.state()["release"]
+    )
+    assert "error" not in release["report"]
+    assert desk.state()["n_releases"] == release["number"] == 2
+    assert [each["number"] for each in desk.state()["releases"]] == [1]
+    assert desk.file(release["folder"], "released-2.csv").exists()
+    report = desk.file(release["folder"], "report-2.html").read_text()
+    assert html.escape(warning) in report
 
 
 def test_cancelling_costs_no_import(desk):
@@ -199,6 +207,22 @@ def test_a_table_that_cannot_be_read_is_told(desk, tmp_path):
     assert "Parquet" in until(lambda: desk.state()["error"])
 
 
+def test_another_delimiter_is_asked_for(desk, tmp_path):
+    lines = [f"{'fm'[i % 2]};{i % 3}" for i in range(200)]
+    (tmp_path / "rows.csv").write_text("\n".join(["s;x", *lines]))
+    desk.open_table(str(tmp_path / "rows.csv"), "rows.csv")
+    assert until(lambda: desk.state()["asks_for"]) == "delimiter"
+    assert "';'" in desk.state()["error"]
+    desk.open_again()
+    columns = until(lambda: desk.state().get("table", {}).get("columns"))
+    assert [column["name"] for column in columns] == ["s", "x"]
+    desk.choose(Choices.from_json({"roles": {"s": "protect", "x": "randomise"}}))
+    found = view(desk)
+    assert "--delimiter=;" in shlex.split(found["command"])
+    assert "delimiter=';'" in found["script"]
+    desk.cancel()
+
+
 def test_published_columns_close_stops(desk, people):
     roles = {AWKWARD[0]: "protect", AWKWARD[2]: "randomise", "target": "beside"}
     opened(desk, people).choose(Choices.from_json({"roles": roles, "bins": 3, "points": 1}))
@@ -213,6 +237,7 @@ def test_published_columns_close_stops(desk, people):
 CASES = {
     "near": {"ordered": {AWKWARD[1]: ["low", "medium", "high"]}},
     "predict": {"purpose": "predict", "target": "target"},
+    "target released": {"purpose": "predict", "target": AWKWARD[1]},
     "information": {"purpose": "information"},
     "beside": {"beside": AWKWARD[3], "points": 30},
     "rows only": {"population": False, "pooled": 3},
