@@ -59,12 +59,11 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     found = _KINDS.get(suffixes[-1] if suffixes else "", kind)
     if found is None and str(path) == PIPE:
         found = "csv"
-    if found is None and suffixes[-1:] and suffixes[-1] in _SPREADSHEETS:
-        advice = "save it as CSV (in Excel: Save As, CSV UTF-8), and open that file"
-        raise ValueError(f"{str(path)!r} is a spreadsheet: {advice}.")
     if found is None:
-        suffixes_known = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
-        raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {suffixes_known}.")
+        advice = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
+        if suffixes and suffixes[-1] in _SPREADSHEETS:
+            advice = "save it as CSV first (in Excel: Save As, CSV UTF-8)"
+        raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {advice}.")
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed

@@ -101,7 +101,7 @@ function hints() {
 function rows(view) {
   const { names, before, after, is_moved: moved } = view.rows;
   $("rows-note").textContent = view.is_made_up
-    ? "The rows on the right are made up: a line is not one person before and after. A draw for this page; the release is drawn anew."
+    ? "The rows on the right are made up: whole rows differ, though single values are often still those of the person in that line. A draw for this page; the release is drawn anew."
     : "A draw for this page; the release is drawn anew. Bold: another value, or another bin.";
   const cell = (text, kind) => html("td", { class: kind, text, title: text });
   const line = (row, i) => html("tr", {}, ...row.flatMap((text, j) =>
