@@ -51,7 +51,7 @@ function look(view, approx, about) {
   const figure = (big, small) =>
     html("div", {}, html("b", { text: approx + big }), html("span", { text: small }));
   $("figures").replaceChildren(
-    figure(furthest === null ? "–" : `${(100 * furthest).toFixed(1)} points`, `at most, that a released row moves the probability of a group of ${about}.`),
+    figure(furthest === null ? "–" : inPoints(Number((100 * furthest).toFixed(1))), `at most, that a released row moves the probability of a group of ${about}.`),
     figure(isBlind ? "No better" : percent(right), isBlind
       ? `than a blind guess about ${about}: the best attacker who sees a released row is right for ${percent(right)}. From the table as it is: ${percent(raw)}.`
       : `of ${about} guessed right by the best attacker, who sees a released row. Blindly: ${percent(blind)}. From the table as it is: ${percent(raw)}.`),
