@@ -54,7 +54,6 @@ def view_of(funnel: PrivacyFunnelTransformer, rows: pd.DataFrame) -> dict[str, A
         "kept_at_most": summary.kept_at_most,
         "kept_text": _kept(summary),
         "vanished": never_released(summary.fidelity),
-        "releases_target": funnel.release_target,
         "kept_shown": [f"{summary.kept:.1%}", at_most(summary.kept_at_most)],
         "face_value": at_face_value(summary.fidelity),
         "is_made_up": bool(summary.fidelity.of_cells),
