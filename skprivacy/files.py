@@ -88,7 +88,8 @@ def fit_file(
     path : str, Path or binary file
         .csv, .tsv (both also .gz) or .parquet; "-" is the standard input. An open file stays open.
     target : str, default=None
-        The column of the target, for utility="target". It is released only if `columns` names it.
+        The column of the target, for utility="target". It is released only with
+        `release_target`, or if `columns` names it.
     format : {"csv", "tsv", "parquet"}, default=None
         The kind of table, if no suffix of a name shows it.
     delimiter : str, default=None

@@ -104,6 +104,7 @@ def script(
     *,
     target: str | None = None,
     header: bool | None = None,
+    delimiter: str | None = None,
     report: str | None = None,
     save_mechanism: str | None = None,
     purpose: str | None = None,
@@ -115,6 +116,8 @@ def script(
     ----------
     transformer, source, out, target, header
         As in `command`.
+    delimiter : str, default=None
+        As in `skprivacy.files.fit_file`.
     report, save_mechanism : str, default=None
         Files for the report and the mechanism.
     purpose, recipient : str, default=None
@@ -142,6 +145,7 @@ def script(
     fitting = [repr(source)]
     fitting += [] if target is None else [f"target={target!r}"]
     reading = [] if header is None else [f"header={header}"]
+    reading += [] if delimiter is None else [f"delimiter={delimiter!r}"]
     imports = ["from skprivacy import PrivacyFunnelTransformer"]
     imports[0] += ", PrivacyReport" if report else ""
     imports.append("from skprivacy.files import fit_file, transform_file")

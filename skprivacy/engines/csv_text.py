@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._messages import Message, message_of
+from .._messages import Message, Setting, message_of
 from .csv_fields import (
     Fields,
     first_row_end,
@@ -255,8 +255,9 @@ class DelimitedText:
                 raise ValueError(Message.of(template, file=self.input.name, **places))
         others = [other for other in ",;|\t" if other in self.names[0]]
         if len(self.names) == 1 and others:
-            what = f"only one column, with {others[0]!r} in its name: is that the delimiter?"
-            raise ValueError(f"{self.input.name} has {what}")
+            what = f" has only one column, with {others[0]!r} in its name: is that the delimiter? "
+            setting = Setting("delimiter", others[0])
+            raise ValueError(Message(self.input.name, what, "Then use ", setting, "."))
 
     def _check_header(self) -> None:
         """Check that the first line is not a row."""

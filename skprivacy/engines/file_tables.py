@@ -39,6 +39,8 @@ _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirecte
 
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+
 _TOKEN_BYTES = 4  # of a random name
 
 # Compressed or not.
@@ -58,8 +60,10 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     if found is None and str(path) == PIPE:
         found = "csv"
     if found is None:
-        suffixes_known = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
-        raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {suffixes_known}.")
+        advice = "end it with .csv, .tsv or .parquet (the first two also with .gz)"
+        if suffixes and suffixes[-1] in _SPREADSHEETS:
+            advice = "save it as CSV first (in Excel: Save As, CSV UTF-8)"
+        raise ValueError(f"{str(path)!r} has no suffix of a kind of table: {advice}.")
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed

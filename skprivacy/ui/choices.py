@@ -97,6 +97,8 @@ class Choices:
             return f"{self.target} is to be protected, and so cannot be the one to predict."
         if self.target in self.beside:
             return f"{self.target} is published as it is: choose another column to predict."
+        if not self.columns:
+            return f"Randomise another column too: {self.target} is drawn from the others."
         return ""
 
     def at(self, points: float) -> Choices:
@@ -113,6 +115,16 @@ class Choices:
         """The protected columns in words."""
         return listed(self.protect)
 
+    @property
+    def releases_target(self) -> bool:
+        """Whether the column to predict is drawn with each row."""
+        return self.target in self.randomise
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to randomise from their own values: not the one to predict."""
+        return [name for name in self.randomise if name != self.target]
+
     def transformer(self, epsilon: float = 0.02) -> PrivacyFunnelTransformer:
         """Return the transformer, not fitted."""
         from ..transformer import PrivacyFunnelTransformer
@@ -120,32 +132,39 @@ class Choices:
         return PrivacyFunnelTransformer(
             epsilon,
             sensitive=list(self.protect),
-            columns=list(self.randomise),
+            columns=self.columns,
             beside=list(self.beside) or None,
             utility=_UTILITIES[self.purpose],
             confidence=CONFIDENCE if self.population else None,
             # Not one number: that would cut the protected columns too.
-            n_bins=dict.fromkeys(self.randomise, self.bins),
-            ordered=self._scales or None,
+            n_bins=dict.fromkeys(self.columns, self.bins),
+            ordered={n: x for n, x in self._scales.items() if n in self.columns} or None,
+            release_target=self.releases_target,
             max_categories=self.pooled,
             handle_unknown="error",
         )
 
     def recipes(
-        self, epsilon: float, source: str, out: str, header: bool | None, **handover: Any
+        self, epsilon: float, source: str, number: int, suffix: str, **more: Any
     ) -> dict[str, str]:
         """Return the command and the script that make the same release.
 
-        handover : purpose and recipient.
+        number : of the release; more : how the table is read, purpose and recipient.
         """
-        transformer = self.transformer(epsilon)
-        reading = {"target": self.target, "header": header}
-        files = {"report": REPORT, "save_mechanism": MECHANISM}
-        more: dict[str, Any] = {**reading, **files, **{n: x for n, x in handover.items() if x}}
+        transformer, out = self.transformer(epsilon), numbered(f"released{suffix}", number)
+        more = {name: x for name, x in more.items() if x not in (None, "")}
+        more |= {"target": self.target, "report": numbered(REPORT, number)}
+        more["save_mechanism"] = numbered(MECHANISM, number)
         return {
             "command": command(transformer, source, out, **more),
             "script": script(transformer, source, out, **more),
         }
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the name of a file of a release: the first of a table has no number."""
+    stem, suffix = name.rsplit(".", 1)
+    return name if number == 1 else f"{stem}-{number}.{suffix}"
 
 
 def in_points(points: float) -> str:

@@ -8,13 +8,16 @@ import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import pandas as pd
 
 from ..encoding.values import scale_of
 from ..engines.files import read_from, sample_source
 from ..metrics import information_by_column
+
+if TYPE_CHECKING:
+    from ..files import Reading
 
 # A column of texts or whole numbers with more distinct values than this share of the rows, and
 # than this number, names single rows.
@@ -52,9 +55,9 @@ class Overview:
     n_rows: int
 
     @classmethod
-    def of(cls, file: BinaryIO, header: bool | None = None) -> Overview:
+    def of(cls, file: BinaryIO, **reading: Unpack[Reading]) -> Overview:
         """Return the overview of an open file."""
-        with read_from(file, header=header) as source:
+        with read_from(file, **reading) as source:
             rows, n_rows = sample_source(source, _MOST_ROWS)
         return cls(rows.infer_objects(), n_rows)
 

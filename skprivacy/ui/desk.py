@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from .choices import REPORT, STOPS, Choices, in_points
+from .choices import REPORT, STOPS, Choices, in_points, numbered
 from .worker import Workers
 
 # What nobody waits for any more may run for this long: a new process takes longer to start.
@@ -28,14 +28,17 @@ _UNCLEAR = (
     "would be published unchanged. Which is it?"
 )
 
+_ONE_COLUMN = "{name} has one column only. Does {delimiter} separate its columns?"
+
 _DIED = (
     "The process that computes has ended, perhaps for lack of memory. What was known is kept: "
     "choose fewer columns or fewer bins, or try again."
 )
 
 _CLOSED = (
-    "A limit of {points} is not possible: the columns that are published as they are tell more "
-    "about {about} on their own."
+    "A limit of {points} is not possible: a value in the columns that are published as they are "
+    "tells more about {about}, or has too few rows to be sure that it does not. The bars of the "
+    "columns show averages."
 )
 
 _NO_REPORT = "it was stopped."
@@ -47,14 +50,22 @@ class _Release:
 
     choices: Choices
     folder: Path
+    number: int  # of the releases of a table
     handover: dict[str, str | None]
+    together: str  # what it reveals with those before
     facts: dict[str, Any] | None = None  # None while it is drawn
     report: dict[str, Any] | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """What the process needs to make it."""
-        return {"choices": self.choices, "folder": str(self.folder), **self.handover}
+        place = {"folder": str(self.folder), "number": self.number}
+        return {"choices": self.choices, **place, **self.handover}
+
+    def report_task(self) -> _Task:
+        """Return the task to write its report."""
+        said = f"This is release {self.number} of this table. {self.together}"
+        return _Task("report", self.given | {"notes": [said] if self.together else []})
 
     def files(self) -> list[str]:
         """Return the names of the files that are there."""
@@ -111,7 +122,8 @@ class Desk:
         self._session: _Session | None = None
         self._queue: list[_Task] = []
         self._running: _Task | None = None
-        self._unclear: dict[str, Any] | None = None  # a table, until its first line is explained
+        self._unclear: dict[str, Any] | None = None  # a table, until that is explained
+        self._asks_for = ""  # its "header" or "delimiter"
         # By the content of a table: opening it again does not undo its releases.
         self._released: dict[str, dict[Choices, _Release]] = {}
         self._is_paused, self._shows_secret, self._error, self._asked = False, False, "", 0
@@ -131,22 +143,25 @@ class Desk:
         is_demo: bool = False,
         is_copy: bool = False,
         header: bool | None = None,
+        delimiter: str | None = None,
     ) -> None:
         """Open a table; header : whether its first line is one, None to look at it."""
         with self._lock:
             self._give_up()
             table = {"path": path, "name": name, "is_demo": is_demo, "is_limited": is_copy}
-            table["header"], self._unclear = header, None
+            table |= {"header": header, "delimiter": delimiter}
+            self._unclear, self._asks_for = None, ""
             self._session, self._queue = _Session(table, next(self._numbers)), [_Task("look", {})]
             self._is_paused, self._shows_secret, self._error = False, False, ""
             self._next()
 
-    def open_again(self, header: bool) -> None:
-        """Open the table whose first line was not clear."""
+    def open_again(self, header: bool | None = None) -> None:
+        """Open the table whose first line, or delimiter, was not clear."""
         with self._lock:
             if (table := self._unclear) is None:
                 raise ValueError("No table waits for this.")
             how = {"is_demo": table["is_demo"], "is_copy": table["is_limited"]}
+            how["delimiter"] = table["delimiter"]
             self.open_table(table["path"], table["name"], **how, header=header)
 
     def choose(self, choices: Choices) -> int:
@@ -187,7 +202,7 @@ class Desk:
                 if known.report is None or "error" not in known.report:
                     return
                 known.report = None
-                self._queue.append(_Task("report", known.given))
+                self._queue.append(known.report_task())
             elif session.releases and not (is_confirmed and session.warning_of(choices)):
                 together = {"releases": [*session.releases, choices]}
                 self._queue.insert(0, _Task("together", together))
@@ -195,8 +210,10 @@ class Desk:
                 folder = self.folder / f"release-{next(self._numbers)}"
                 folder.mkdir(mode=0o700)
                 said = {name: text or None for name, text in handover.items()}
-                session.releases[choices] = release = _Release(choices, folder, said)
-                self._queue[:0] = [_Task(kind, release.given) for kind in ("release", "report")]
+                number = 1 + max((each.number for each in session.releases.values()), default=0)
+                release = _Release(choices, folder, number, said, session.warning_of(choices))
+                session.releases[choices] = release
+                self._queue[:0] = [_Task("release", release.given), release.report_task()]
             self._make_way(None)
             self._next()
 
@@ -211,7 +228,7 @@ class Desk:
         """Return all that the page shows, ready for JSON."""
         with self._lock:
             shown: dict[str, Any] = {"stops": STOPS, "error": self._error, "busy": self._busy()}
-            shown |= {"asks_for_header": self._unclear is not None, "asked": self._asked}
+            shown |= {"asks_for": self._asks_for, "asked": self._asked}
             if self._session is None:
                 return shown
             return shown | self._state_of(self._session)
@@ -248,9 +265,14 @@ class Desk:
         else:
             self._error = text
         if task.kind == "look":
-            self._unclear = session.table if message["asks_for_header"] else None
-            if self._unclear is not None:
+            if message["asks_for_header"]:
+                self._unclear, self._asks_for = session.table, "header"
                 self._error = _UNCLEAR.format(name=session.table["name"])
+            elif delimiter := message["delimiter"]:
+                self._asks_for = "delimiter"
+                self._unclear = session.table | {"delimiter": delimiter}
+                shown = {"name": session.table["name"], "delimiter": repr(delimiter)}
+                self._error = _ONE_COLUMN.format(**shown)
             self._session = None
         if task.kind == "release":
             del session.releases[task.given["choices"]]
@@ -412,6 +434,11 @@ class Desk:
             "curve": self._curve(session),
             "release": self._release(session, choices),
             "n_releases": len(session.releases),
+            "releases": [
+                {"number": each.number, "choices": each.choices.to_json()}
+                for each in session.releases.values()
+                if each.choices != choices and each.facts is not None
+            ],
             "shows_secret": self._shows_secret,
         }
 
@@ -456,6 +483,8 @@ class Desk:
             return {"warning": warning} if warning else None
         if release.facts is None:
             return {"is_drawn": False}
-        files = [name for name in release.files() if name != REPORT or release.report]
+        report = numbered(REPORT, release.number)
+        files = [name for name in release.files() if name != report or release.report]
         shown = {"is_drawn": True, "folder": release.folder.name, "files": files}
+        shown |= {"handover": release.handover, "number": release.number}
         return shown | release.facts | {"report": release.report}

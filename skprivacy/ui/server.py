@@ -107,6 +107,7 @@ class Pages:
             ("demo", lambda data: self._open_demo()),
             ("open", lambda data: self._open_path(_text(data, "path"))),
             ("header", lambda data: self.desk.open_again(data.get("is_header") is True)),
+            ("delimiter", lambda data: self.desk.open_again()),
             ("choices", lambda data: {"asked": self.desk.choose(Choices.from_json(data))}),
             ("cancel", lambda data: self.desk.cancel()),
             ("secret", lambda data: self.desk.show_secret(data.get("is_shown") is True)),

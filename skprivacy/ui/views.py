@@ -12,7 +12,7 @@ import pandas as pd
 from .._messages import InPython, Mention, Message, message_of
 from .._typing import FloatArray
 from ..describing import ReleaseSummary
-from ..describing.face_value import at_face_value
+from ..describing.face_value import at_face_value, never_released
 from ..describing.numbers import Range, at_most, limit, shown
 from ..describing.summary import plain
 from ..fitting.fitted_estimator import fitted_of
@@ -43,12 +43,17 @@ def view_of(funnel: PrivacyFunnelTransformer, rows: pd.DataFrame) -> dict[str, A
         "verdict": summary.verdict.level,
         "status": summary.status,
         "lead": summary.lead(),
-        "attacker": {"right": right, "blind": right - more, "raw": _unprotected(funnel)},
-        "attacker_text": secret.attacker(),
+        # Whoever has the table can randomise it: what helps with the release helps with the table.
+        "attacker": {
+            "right": right,
+            "blind": right - more,
+            "raw": max(right, _unprotected(funnel)),
+        },
         "revealed": secret.revealed(),
         "kept": summary.kept,
         "kept_at_most": summary.kept_at_most,
-        "kept_text": summary.kept_sentence(),
+        "kept_text": _kept(summary),
+        "vanished": never_released(summary.fidelity),
         "kept_shown": [f"{summary.kept:.1%}", at_most(summary.kept_at_most)],
         "face_value": at_face_value(summary.fidelity),
         "is_made_up": bool(summary.fidelity.of_cells),
@@ -63,6 +68,15 @@ def view_of(funnel: PrivacyFunnelTransformer, rows: pd.DataFrame) -> dict[str, A
 def _unprotected(funnel: PrivacyFunnelTransformer) -> float:
     """Return how often the best attacker is right about the columns as they are, in bins."""
     return float(funnel.p_sx_.max(axis=0).sum())
+
+
+def _kept(summary: ReleaseSummary) -> str:
+    """Return what a share of is kept, and how that stands against what is possible."""
+    what = f"of {summary.mechanism.objective.in_words(summary.x_name(True))} is kept"
+    kept, most = f"{summary.kept:.1%}", at_most(summary.kept_at_most)
+    if kept == most or summary.mechanism.is_certified:
+        return f"{what}: no method keeps more at this protection."
+    return f"{what}. No method can keep more than {most} at this protection."
 
 
 def _groups(summary: ReleaseSummary) -> list[dict[str, Any]]:
@@ -145,17 +159,20 @@ def _rows(
     funnel: PrivacyFunnelTransformer, summary: ReleaseSummary, rows: pd.DataFrame
 ) -> dict[str, Any]:
     """Return some rows before and after; never the protected columns."""
-    names = [*summary.released, *summary.beside]
+    after = funnel.transform(rows.head(N_ROWS))
+    names = list(map(str, after.columns))  # with a target, last
     before = rows[names].head(N_ROWS)
-    after = funnel.transform(before)
-    is_moved = np.zeros((len(before), len(names)), dtype=bool)
-    if not summary.fidelity.of_cells:
+    texts = _texts(before, names), _texts(after, names)
+    is_moved = np.array(texts[0], dtype=object) != np.array(texts[1], dtype=object)
+    if summary.fidelity.of_cells:
+        is_moved[:] = False
+    else:  # a value of the same bin has not moved
         changed = funnel.symbols(before) != funnel.symbols(after)
         is_moved[:, : len(summary.released)] = changed.to_numpy()
     return {
         "names": names,
-        "before": _texts(before, names),
-        "after": _texts(after, names),
+        "before": texts[0],
+        "after": texts[1],
         "is_moved": is_moved.tolist(),
     }
 
@@ -170,9 +187,10 @@ def together_in_words(found: LeakageTogether, about: str, n: int) -> str:
     moves = [Range(*row) for row in found.ranges.itertuples(index=False)]
     furthest = max(moves, key=lambda move: (round(move.width, 9), move.growth))
     bound = "" if found.is_exact else "at most "
+    every, has = ("Both", "both") if n == 2 else (f"All {n}", f"all {n}")
     return (
-        f"The {n} releases together reveal {bound}{limit(found.max_leakage)} about {about} in "
-        f"these rows: whoever has all of them can move a guess from {furthest.in_words()}."
+        f"{every} releases together reveal {bound}{limit(found.max_leakage)} about {about} in "
+        f"these rows: whoever has {has} can move a guess from {furthest.in_words()}."
     )
 
 

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .._messages import message_of, watched
 from ..engines.file_tables import sha256_of
-from .choices import MECHANISM, REPORT, STOPS, Choices
+from .choices import MECHANISM, REPORT, STOPS, Choices, numbered
 
 if TYPE_CHECKING:
-    from ..files import CountedFile
+    from ..files import CountedFile, Reading
     from ..transformer import PrivacyFunnelTransformer
     from .columns import Overview
 
@@ -42,11 +42,17 @@ class Bench:
     """A table, and what was made of it."""
 
     def __init__(
-        self, path: str, name: str, is_limited: bool = False, header: bool | None = None
+        self,
+        path: str,
+        name: str,
+        is_limited: bool = False,
+        header: bool | None = None,
+        delimiter: str | None = None,
     ) -> None:
         from .columns import open_regular
 
-        self.path, self.name, self._header = path, name, header
+        self.path, self.name = path, name
+        self._reading: Reading = {"header": header, "delimiter": delimiter}
         self._file: BinaryIO = open_regular(path)
         self._counted: dict[Choices, CountedFile] = {}
         self._fitted: dict[Choices, PrivacyFunnelTransformer] = {}
@@ -58,7 +64,7 @@ class Bench:
         """The columns of the table."""
         from .columns import Overview
 
-        return Overview.of(self._file, self._header)
+        return Overview.of(self._file, **self._reading)
 
     def look(self) -> dict[str, Any]:
         """Describe the columns."""
@@ -91,30 +97,33 @@ class Bench:
         view = view_of(self._fit(choices), self.overview.rows.head(N_ROWS))
         return view | {"points": choices.points} | self._recipes(choices)
 
-    def release(self, choices: Choices, folder: str, **handover: Any) -> dict[str, Any]:
+    def release(
+        self, choices: Choices, folder: str, number: int, **handover: Any
+    ) -> dict[str, Any]:
         """Draw a release, and write it with the mechanism, the command and the script."""
         from ..files import transform_file
 
         funnel, place = self._fit(choices), Path(folder)
         if self._state() != self._stamp:
             raise RuntimeError(f"{self.name} has changed since it was opened: open it again.")
-        out = place / self._out
-        n_rows = transform_file(funnel, self._file, out, header=self._header)
+        out = place / numbered(f"released{self._suffix}", number)
+        n_rows = transform_file(funnel, self._file, out, **self._reading)
         notes = []
         try:
-            (place / MECHANISM).write_text(
+            (place / numbered(MECHANISM, number)).write_text(
                 funnel.to_json(indent=1), encoding="utf-8", newline="\n"
             )
         except ImportError as error:  # models of cells need skops
             notes.append(str(error))
-        recipes = self._recipes(choices, **handover)
-        (place / "release.py").write_text(recipes["script"], encoding="utf-8", newline="\n")
-        (place / "command.txt").write_text(
-            recipes["command"] + "\n", encoding="utf-8", newline="\n"
-        )
-        return {"rows": n_rows, "out": self._out, "notes": notes, **recipes}
+        recipes = self._recipes(choices, number, **handover)
+        texts = {"release.py": recipes["script"], "command.txt": recipes["command"] + "\n"}
+        for name, text in texts.items():
+            (place / numbered(name, number)).write_text(text, encoding="utf-8", newline="\n")
+        return {"rows": n_rows, "out": out.name, "notes": notes, **recipes}
 
-    def report(self, choices: Choices, folder: str, **handover: Any) -> dict[str, Any]:
+    def report(
+        self, choices: Choices, folder: str, number: int, **handover: Any
+    ) -> dict[str, Any]:
         """Write the report on a release."""
         from ..report import PrivacyReport
 
@@ -122,11 +131,11 @@ class Bench:
             self._fit(choices),
             self.overview.rows,
             input_file=self.path,
-            output_file=Path(folder) / self._out,
+            output_file=Path(folder) / numbered(f"released{self._suffix}", number),
             n_rows_out=self.overview.n_rows,
             **handover,
         )
-        report.save(Path(folder) / REPORT)
+        report.save(Path(folder) / numbered(REPORT, number))
         return {"status": report.sections[0].status, "lead": report.sections[0].lead}
 
     def together(self, releases: Sequence[Choices]) -> dict[str, Any]:
@@ -138,19 +147,19 @@ class Bench:
         for last in {each.protect: each for each in releases}.values():
             others = [each for each in releases if each is not last]
             fitted = [self._fit(each) for each in (*others, last)]
-            found = leakage_together(fitted, self._file, header=self._header)
+            found = leakage_together(fitted, self._file, **self._reading)
             said.append(together_in_words(found, last.about, len(fitted)))
         return {"text": " ".join(said)}
 
-    def _recipes(self, choices: Choices, **handover: Any) -> dict[str, str]:
+    def _recipes(self, choices: Choices, number: int = 1, **handover: Any) -> dict[str, str]:
         epsilon: Any = self._fit(choices).epsilon  # a number
-        return choices.recipes(epsilon, self.name, self._out, self._header, **handover)
+        more = {**self._reading, **handover}
+        return choices.recipes(epsilon, self.name, number, self._suffix, **more)
 
     @property
-    def _out(self) -> str:
+    def _suffix(self) -> str:
         suffixes = [suffix.lower() for suffix in Path(self.path).suffixes if suffix != ".gz"]
-        kind = suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".parquet") else ".csv"
-        return f"released{kind}"
+        return suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".parquet") else ".csv"
 
     def _state(self) -> tuple[int, int]:
         status = os.fstat(self._file.fileno())
@@ -162,8 +171,8 @@ class Bench:
         key = choices.at(0)
         if key not in self._counted:
             self._counted = {}  # memory: only the choices that are being looked at
-            reading: dict[str, Any] = {"target": choices.target, "header": self._header}
-            self._counted[key] = count_file(choices.transformer(), self._file, **reading)
+            more: Any = {"target": choices.target, **self._reading}
+            self._counted[key] = count_file(choices.transformer(), self._file, **more)
         return self._counted[key]
 
     def _fit(self, choices: Choices) -> PrivacyFunnelTransformer:
@@ -261,8 +270,16 @@ def _told(error: Exception, path: Path) -> dict[str, Any]:
     kinds = {
         "is_beside": isinstance(error, BesideError),
         "asks_for_header": getattr(message_of(error), "parameter", "") == "header",
+        "delimiter": _delimiter_in(error),
     }
     return {"error": text.replace(f"{path.parent}{os.sep}", ""), **kinds}
+
+
+def _delimiter_in(error: Exception) -> str | None:
+    """Return the delimiter that a message proposes."""
+    parts = getattr(message_of(error), "parts", ())
+    settings = (part for part in parts if getattr(part, "parameter", "") == "delimiter")
+    return next((part.value for part in settings), None)
 
 
 def _end_with_parent() -> None:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from skprivacy._messages import InPython, Message, Setting
-from skprivacy.ui.choices import STOPS, Choices
+from skprivacy.ui.choices import STOPS, Choices, numbered
 from skprivacy.ui.columns import Overview, open_regular
 from skprivacy.ui.views import in_words
 
@@ -34,6 +34,20 @@ def test_choices_are_what_was_sent():
     assert {*choices.stops()} == {*STOPS, 7.5}
 
 
+def test_a_target_that_is_randomised_is_drawn_with_the_row():
+    sent = {"roles": ROLES | {"ill": "randomise"}, "purpose": "predict", "target": "ill"}
+    sent["ordered"] = {"bmi": ["low", "high"], "ill": ["no", "yes"]}
+    made = Choices.from_json(sent).transformer()
+    assert (made.columns, made.release_target) == (["bmi"], True)
+    assert (set(made.n_bins), set(made.ordered)) == ({"bmi"}, {"bmi"})
+    near = Choices.from_json(sent | {"purpose": "near"}).transformer()
+    assert (near.columns, near.release_target) == (["bmi", "ill"], False)
+
+
+def test_files_of_further_releases_are_numbered():
+    assert [numbered("released.csv", n) for n in (1, 2)] == ["released.csv", "released-2.csv"]
+
+
 @pytest.mark.parametrize(
     ("changed", "missing"),
     [
@@ -42,6 +56,7 @@ def test_choices_are_what_was_sent():
         ({"roles": {"sex": "protect"}}, "Say which columns to randomise."),
         ({"purpose": "predict"}, "Say which column is to be predicted."),
         ({"purpose": "predict", "target": "sex"}, "sex is to be protected"),
+        ({"purpose": "predict", "target": "bmi"}, "Randomise another column too"),
         ({"purpose": "predict", "target": "age"}, "age is published as it is"),
         ({"purpose": "near", "target": "sex"}, ""),
     ],

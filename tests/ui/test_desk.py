@@ -1,5 +1,6 @@
 """The desk with real processes: the order of work, cancelling, releases, and figures."""
 
+import html
 import json
 import os
 import shlex
@@ -155,11 +156,18 @@ def test_another_release_warns_with_what_both_reveal_together(desk):
     view(desk)
     desk.release(other, False, {})
     warning = until(lambda: (desk.state()["release"] or {}).get("warning"))
-    assert "The 2 releases together reveal" in warning
+    assert "Both releases together reveal" in warning
     assert desk.state()["n_releases"] == 1
     desk.release(other, True, {})
-    until(lambda: desk.state()["n_releases"] == 2)
-    desk.cancel()
+    release = until(
+        lambda: (desk.state()["release"] or {}).get("report") and desk.state()["release"]
+    )
+    assert "error" not in release["report"]
+    assert desk.state()["n_releases"] == release["number"] == 2
+    assert [each["number"] for each in desk.state()["releases"]] == [1]
+    assert desk.file(release["folder"], "released-2.csv").exists()
+    report = desk.file(release["folder"], "report-2.html").read_text()
+    assert html.escape(warning) in report
 
 
 def test_cancelling_costs_no_import(desk):
@@ -189,7 +197,7 @@ def test_a_table_that_cannot_be_read_is_told(desk, tmp_path):
     (tmp_path / "rows.csv").write_text("1,2\n3,4\n5,6\n")
     desk.open_table(str(tmp_path / "rows.csv"), "rows.csv")
     assert "may be a row" in until(lambda: desk.state()["error"])
-    assert desk.state()["asks_for_header"]
+    assert desk.state()["asks_for"] == "header"
     assert "table" not in desk.state()
     desk.open_again(header=False)
     columns = until(lambda: desk.state().get("table", {}).get("columns"))
@@ -197,6 +205,22 @@ def test_a_table_that_cannot_be_read_is_told(desk, tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"nothing")
     desk.open_table(str(tmp_path / "bad.parquet"), "bad.parquet")
     assert "Parquet" in until(lambda: desk.state()["error"])
+
+
+def test_another_delimiter_is_asked_for(desk, tmp_path):
+    lines = [f"{'fm'[i % 2]};{i % 3}" for i in range(200)]
+    (tmp_path / "rows.csv").write_text("\n".join(["s;x", *lines]))
+    desk.open_table(str(tmp_path / "rows.csv"), "rows.csv")
+    assert until(lambda: desk.state()["asks_for"]) == "delimiter"
+    assert "';'" in desk.state()["error"]
+    desk.open_again()
+    columns = until(lambda: desk.state().get("table", {}).get("columns"))
+    assert [column["name"] for column in columns] == ["s", "x"]
+    desk.choose(Choices.from_json({"roles": {"s": "protect", "x": "randomise"}}))
+    found = view(desk)
+    assert "--delimiter=;" in shlex.split(found["command"])
+    assert "delimiter=';'" in found["script"]
+    desk.cancel()
 
 
 def test_published_columns_close_stops(desk, people):
@@ -213,6 +237,7 @@ def test_published_columns_close_stops(desk, people):
 CASES = {
     "near": {"ordered": {AWKWARD[1]: ["low", "medium", "high"]}},
     "predict": {"purpose": "predict", "target": "target"},
+    "target released": {"purpose": "predict", "target": AWKWARD[1]},
     "information": {"purpose": "information"},
     "beside": {"beside": AWKWARD[3], "points": 30},
     "rows only": {"population": False, "pooled": 3},

@@ -62,6 +62,7 @@ def page(browser, served):
     context.set_default_timeout(1000 * LONGEST)
     page = context.new_page()
     page.problems = []
+    page.on("dialog", lambda asked: asked.accept())
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("request", lambda request: page.problems.append(request.url)
             if not request.url.startswith((served.origin, "blob:")) else None)  # fmt: skip
@@ -148,6 +149,9 @@ def test_from_the_demo_to_the_download(demo, tmp_path):
         waiting.value.save_as(tmp_path / "released.csv")
         contents.append((tmp_path / "released.csv").read_bytes())
     assert contents[0] == contents[1]
+    demo.reload()
+    demo.wait_for_selector("#for-what[readonly]")
+    assert demo.input_value("#for-what") == "a study"
     rows = list(csv.reader(contents[0].decode().splitlines()))
     assert (rows[0], len(rows)) == (["blood_pressure", "bmi"], 443)
     with demo.expect_download() as waiting:
@@ -223,6 +227,27 @@ def test_a_path_a_target_and_a_published_column(page, table):
     designed(page)
     assert "--utility=mutual_information" in page.locator("#command").text_content()
     assert page.locator("#rows thead th").all_inner_texts() == ["answer", "published"]
+
+
+def test_another_delimiter_and_a_target_that_is_released(page, table, tmp_path):
+    path = tmp_path / "semicolons.csv"
+    path.write_text(table.read_text().replace(",", ";"))
+    unfold(page)
+    page.fill("#path", str(path))
+    page.click("#by-path button")
+    page.click("#separates")
+    folded(page, path.name)
+    for name, what in {"secret": "protect", "answer": "randomise", "outcome": "randomise"}.items():
+        role(page, name, what)
+    page.check("text=For predicting a column")
+    page.select_option("#target", "outcome")
+    assert page.inner_text("#target-note").startswith("It is released")
+    designed(page)
+    page.wait_for_function("document.querySelector('#command').textContent.includes('target=')")
+    assert "--release-target" in page.locator("#command").text_content()
+    assert page.locator("#rows thead th").all_inner_texts() == ["answer", "outcome"]
+    role(page, "outcome", "leave out")
+    assert page.inner_text("#target-note").startswith("It is left out")
 
 
 def test_a_path_that_is_none_is_told(page):

@@ -1,6 +1,6 @@
 // Pictures without a library: SVG, and tables that can be read aloud.
 
-import { html, percent, svg } from "./dom.js";
+import { html, inPoints, percent, svg } from "./dom.js";
 
 const widthOf = (place) => Math.max(280, Math.min(720, place.clientWidth || 600));
 
@@ -37,13 +37,15 @@ export function curve(place, points, stops, closed, chosen, choose) {
   }
   picture.append(svg("text", { x: (l + w - r) / 2, y: h - 6, "text-anchor": "middle" }, "points that a probability may move"));
   for (const [key, kind] of [["kept_at_most", "bound"], ["kept", "kept"]]) {
-    picture.append(svg("polyline", { points: points.map((d) => `${x(d.points)},${y(d[key])}`).join(" "), class: kind }));
+    // A design for fewer points is within the limit of more.
+    const best = points.map((_, i) => Math.max(...points.slice(0, i + 1).map((d) => d[key])));
+    picture.append(svg("polyline", { points: points.map((d, i) => `${x(d.points)},${y(best[i])}`).join(" "), class: kind }));
   }
   for (const d of points) {
     const is = d.points === chosen;
     const dot = svg("circle", { cx: x(d.points), cy: y(d.kept), r: is ? 9 : 6, class: is ? "dot chosen" : "dot", tabindex: 0, role: "button", "aria-pressed": String(is),
-      "aria-label": `${d.points} points: ${d.kept_shown[0]} kept, ${d.verdict} protection` },
-    svg("title", {}, `${d.points} points, epsilon ${d.epsilon}: ${d.kept_shown[0]} kept, no method keeps more than ${d.kept_shown[1]}`));
+      "aria-label": `${inPoints(d.points)}: ${d.kept_shown[0]} kept, ${d.verdict} protection` },
+    svg("title", {}, `${inPoints(d.points)}, epsilon ${d.epsilon}: ${d.kept_shown[0]} kept, no method keeps more than ${d.kept_shown[1]}`));
     dot.addEventListener("click", () => choose(d.points));
     dot.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); choose(d.points); } });
     picture.append(dot);

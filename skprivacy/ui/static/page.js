@@ -6,6 +6,8 @@ import { $, counted, html, inPoints, say, show } from "./dom.js";
 import { askForRelease, drawRelease } from "./release.js";
 import { drawCurve, drawResult, resized } from "./result.js";
 
+const NOTHING = $("what").textContent;
+
 const DEMO = {
   roles: { sex: "protect", blood_pressure: "randomise", bmi: "randomise" },
   purpose: "near",
@@ -66,12 +68,20 @@ async function attempt(what) {
 
 // 1. Open ----------------------------------------------------------------------------------------
 
-const open = ([file]) => { if (file) attempt(() => upload(file)); };
-$("demo").onclick = () => attempt(() => post("/demo"));
+// Whether the choices for the table that is open may be forgotten.
+function mayLeave() {
+  const { table } = state;
+  const isLost = table && !table.is_demo && Object.keys(choices?.roles ?? {}).length > 0;
+  return !isLost || confirm(`Open another table? Your choices for ${table.name} are forgotten. Its releases come back when you open it again.`);
+}
+
+const open = ([file]) => { if (file && mayLeave()) attempt(() => upload(file)); };
+$("demo").onclick = () => { if (mayLeave()) attempt(() => post("/demo")); };
 $("by-path").onsubmit = (event) => {
   event.preventDefault();
-  attempt(() => post("/open", { path: $("path").value.trim() }));
+  if (mayLeave()) attempt(() => post("/open", { path: $("path").value.trim() }));
 };
+$("separates").onclick = () => attempt(() => post("/delimiter"));
 $("is-header").onclick = () => attempt(() => post("/header", { is_header: true }));
 $("is-row").onclick = () => attempt(() => post("/header", { is_header: false }));
 $("file").onchange = () => {
@@ -106,6 +116,7 @@ function reorder(name, texts) {
 }
 
 $("secret").onchange = () => attempt(() => post("/secret", { is_shown: $("secret").checked }));
+$("name-it").onclick = () => attempt(() => post("/secret", { is_shown: true }));
 
 // 3. Purpose, 4. Protection ----------------------------------------------------------------------
 
@@ -163,6 +174,14 @@ function targets() {
       ...names.map((name) => html("option", { value: name, text: name })));
   }
   $("target").value = choices.target ?? "";
+  $("target-note").textContent = targetNote();
+}
+
+function targetNote() {
+  if (!choices.target) return "";
+  return choices.roles[choices.target] === "randomise"
+    ? "It is released: drawn with each row from the other columns, within the same limit."
+    : "It is left out of the release. To release it too, set it to randomise in step 2.";
 }
 
 // What is being done. ----------------------------------------------------------------------------
@@ -222,7 +241,8 @@ function render() {
     say("error", state.error);
     if (state.error && !table) $("open").open = true;
   }
-  show("first-line", Boolean(state.asks_for_header));
+  show("first-line", state.asks_for === "header");
+  show("one-column", state.asks_for === "delimiter");
   busy();
   const isOpen = Boolean(table?.columns.length);
   for (const id of ["s-columns", "s-purpose", "slide"]) show(id, isOpen);
@@ -232,6 +252,8 @@ function render() {
 
 function renderNothing(table) {
   for (const id of ["result", "s-look", "s-release", "problem", "go-on", "many"]) show(id, false);
+  $("what").textContent = table?.name ?? NOTHING;
+  $("opened").textContent = "";
   say("hint", table ? `Reading ${table.name} …` : "Open a table, or try the demo. Then say what to protect and what to randomise.");
 }
 
@@ -243,9 +265,9 @@ function renderTable(table) {
   }
   if (isNew("controls", [choices, state.closed, state.given_away, state.shows_secret, table.columns])) controls();
   problem();
-  if (isNew("view", [state.view, choices.points, Boolean(state.busy)])) drawResult(state, choices);
+  if (isNew("view", [state.view, choices.points, state.problem, Boolean(state.busy)])) drawResult(state, choices);
   if (isNew("curve", [state.curve, state.closed, choices.points])) redrawCurve();
-  if (isNew("release", [state.release, state.view?.command, state.view?.is_near, isWaiting()])) drawRelease(state, isWaiting());
+  if (isNew("release", [state.release, state.releases, state.view?.command, state.view?.is_near, isWaiting()])) drawRelease(state, isWaiting(), change);
 }
 
 function opened(table) {
@@ -266,6 +288,7 @@ function problem() {
   const isHint = said.startsWith("Say ") && !state.view;
   say("hint", isHint ? said : "");
   say("problem", isHint ? "" : said);
+  $("problem").classList.toggle("calm", Boolean(state.is_stopped));
   show("go-on", said && state.is_stopped);
   show("many", Boolean(state.combinations) && state.busy?.waited_for && !choices.pooled);
   $("many").firstElementChild.textContent = `There are ${counted(state.combinations ?? 0)} combinations of values: a design may take a while.`;

@@ -1,7 +1,7 @@
 // Section 6: a release, its files, and the same as a command and as a script.
 
 import { post, save } from "./desk.js";
-import { $, counted, html, say, show } from "./dom.js";
+import { $, counted, html, inPoints, say, show } from "./dom.js";
 
 const FILES = {
   "report.html": ["Report to sign", "for you, not for the recipient"],
@@ -18,18 +18,37 @@ export function askForRelease(state, choices) {
   post("/release", { choices, ...handover, is_confirmed }).catch(complain);
 }
 
-// isWaiting : whether the state is older than the choices.
-export function drawRelease(state, isWaiting) {
+// isWaiting : whether the state is older than the choices; change : goes back to other choices.
+export function drawRelease(state, isWaiting, change) {
   const { view, release: now } = state;
   show("s-release", Boolean(view));
   if (!view) return;
   const isDone = Boolean(now) && !now.warning && !now.report?.error;
   $("draw").disabled = view.is_near || isWaiting || isDone;
   $("draw").textContent = named(now);
-  say("together", now?.warning ? `You have released this table before, with other choices. ${now.warning} Give away one release only, or sign for both.` : "");
+  handedOver(now?.handover);
+  $("others").replaceChildren(...state.releases.map((other) => shownAgain(other, change)));
+  say("together", now?.warning ? `This would be release ${state.n_releases + 1} of this table. ${now.warning} Give away one release only, or sign for both.` : "");
   $("command").textContent = now?.command ?? (view.is_near ? "" : view.command);
   $("script").textContent = now?.script ?? (view.is_near ? "" : view.script);
   $("files").replaceChildren(...(now?.is_drawn ? files(now) : []));
+}
+
+// What the release is for, and who gets it: fixed once it is drawn, for the report says so.
+function handedOver(said) {
+  for (const [id, name] of [["for-what", "purpose"], ["for-whom", "recipient"]]) {
+    const box = $(id);
+    if (said && !box.readOnly) box.dataset.typed = box.value;
+    if (said) box.value = said[name] ?? "";
+    else if (box.readOnly) box.value = box.dataset.typed;
+    box.readOnly = Boolean(said);
+  }
+}
+
+// A way back to another release of this table.
+function shownAgain({ number, choices }, change) {
+  const text = `Go back to release ${number} (${inPoints(choices.points)})`;
+  return html("button", { type: "button", text, onclick: () => change(choices) });
 }
 
 function named(now) {
@@ -40,10 +59,11 @@ function named(now) {
 }
 
 function files(now) {
-  const known = Object.entries(FILES).filter(([name]) => now.files.includes(name));
+  const numbered = (name) => now.number === 1 ? name : name.replace(".", `-${now.number}.`);
+  const known = Object.keys(FILES).filter((name) => now.files.includes(numbered(name)));
   const buttons = [
     button(now, now.out, "Released table", `${now.out}, for the recipient`),
-    ...known.map(([name, [text, small]]) => button(now, name, text, small)),
+    ...known.map((name) => button(now, numbered(name), ...FILES[name])),
   ];
   const soft = (text) => html("p", { class: "soft", text });
   return [

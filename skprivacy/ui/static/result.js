@@ -19,7 +19,10 @@ export function drawResult(state, choices) {
   say("near", view.is_near ? preview(state, choices) : "");
   const sentence = approx + (view.sentence_named ?? view.sentence);
   if ($("sentence").textContent !== sentence) $("sentence").textContent = sentence; // read aloud once
+  show("which", !view.sentence_named);
   range($("range"), view.range);
+  for (const id of ["verdict", "lead"]) show(id, !state.problem);
+  show("only-made-up", view.is_made_up && choices.purpose === "near");
   const badge = `${SIGNS[view.status] ?? "?"} ${view.status}: ${protection(view.verdict)}`;
   $("verdict").replaceChildren(html("span", { class: `badge ${view.status}`, text: badge }));
   $("lead").textContent = view.lead.replace(`${view.status}: `, "");
@@ -29,7 +32,7 @@ export function drawResult(state, choices) {
 
 function preview(state, choices) {
   const said = `≈ A preview: the figures are those of ${inPoints(state.view.points)}.`;
-  return state.busy ? `${said} Those of ${inPoints(choices.points)} are not there yet.` : said;
+  return state.busy && !state.problem ? `${said} Those of ${inPoints(choices.points)} are not there yet.` : said;
 }
 
 function protection(verdict) {
@@ -41,14 +44,20 @@ function protection(verdict) {
 function look(view, approx, about) {
   show("made-up", view.is_made_up);
   const { right, blind, raw } = view.attacker;
+  const { prior, allowed_low: low, allowed_high: high } = view.range;
+  const furthest = low === null || high === null ? null : Math.max(prior - low, high - prior);
+  const isBlind = percent(right) === percent(blind);
   const { unchanged } = view.facts.fidelity;
   const figure = (big, small) =>
     html("div", {}, html("b", { text: approx + big }), html("span", { text: small }));
   $("figures").replaceChildren(
-    figure(percent(right), `of ${about} guessed right by the best attacker, who sees a released row. Blindly: ${percent(blind)}. From the table as it is: ${percent(raw)}.`),
+    figure(furthest === null ? "–" : inPoints(Number((100 * furthest).toFixed(1))), `at most, that a released row moves the probability of a group of ${about}.`),
+    figure(isBlind ? "No better" : percent(right), isBlind
+      ? `than a blind guess about ${about}: the best attacker who sees a released row is right for ${percent(right)}. From the table as it is: ${percent(raw)}.`
+      : `of ${about} guessed right by the best attacker, who sees a released row. Blindly: ${percent(blind)}. From the table as it is: ${percent(raw)}.`),
     figure(view.kept_shown[0], view.kept_text),
     figure(unchanged === null ? "–" : percent(unchanged), view.face_value));
-  $("warnings").replaceChildren(...warnings(view.warnings));
+  $("warnings").replaceChildren(...warnings([...view.vanished, ...view.warnings]));
   $("pairs").replaceChildren(...view.columns.map(pair));
   rows(view);
   hints();
@@ -92,7 +101,7 @@ function hints() {
 function rows(view) {
   const { names, before, after, is_moved: moved } = view.rows;
   $("rows-note").textContent = view.is_made_up
-    ? "The rows on the right are made up: a line is not one person before and after. A draw for this page; the release is drawn anew."
+    ? "The rows on the right are made up: whole rows differ, though single values are often still those of the person in that line. A draw for this page; the release is drawn anew."
     : "A draw for this page; the release is drawn anew. Bold: another value, or another bin.";
   const cell = (text, kind) => html("td", { class: kind, text, title: text });
   const line = (row, i) => html("tr", {}, ...row.flatMap((text, j) =>
