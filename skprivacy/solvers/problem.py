@@ -238,14 +238,14 @@ class Problem:
         weights, prices = self.program.price(offers, 1e-9, few)
         outer = inner
         if around is not vertices:
-            outer = self._uncharged(self._bounding(inner, around, prices))
+            outer = self._uncharged(self.bounding(inner, around, prices))
         bound = prices.bound(self.p_x, outer, prices.error(outer))
         if not self.knows_all_allowed(epsilon):
             bound = np.inf
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
-    def _bounding(self, inner: Offers, around: Points, prices: Prices) -> Points:
+    def bounding(self, inner: Offers, around: Points, prices: Prices) -> Points:
         """Return the points `around` that a bound needs: those that may have a surplus.
 
         A vertex further out lies between one of `inner` and a symbol. As u is convex, its surplus

@@ -161,7 +161,7 @@ class TestBounds:
     @pytest.mark.parametrize("kind", ["plain", "zeros", "rare"])
     @pytest.mark.parametrize("which", [0, 1, 2])
     def test_vertices_that_are_left_out_have_no_surplus(self, which, kind, monkeypatch):
-        seen, bounding = [], Problem._bounding
+        seen, bounding = [], Problem.bounding
 
         def watched(problem, inner, around, prices):
             seen.append(
@@ -169,7 +169,7 @@ class TestBounds:
             )
             return found
 
-        monkeypatch.setattr(Problem, "_bounding", watched)
+        monkeypatch.setattr(Problem, "bounding", watched)
         joint, utility = two_groups(3, 40, kind), utilities(3, 40)[which]
         bound = design_mechanism(joint, 0.1, utility=utility, solver="optimal").upper_bound
         ((problem, around, prices, found),) = seen
@@ -178,7 +178,7 @@ class TestBounds:
         kept = {tuple(row) for row in np.hstack([found.support, found.values]).tolist()}
         assert len(found) < len(around) / 2
         assert kept >= set(map(tuple, np.hstack([around.support, around.values])[useful].tolist()))
-        monkeypatch.setattr(Problem, "_bounding", lambda _, inner, around, prices: around)
+        monkeypatch.setattr(Problem, "bounding", lambda _, inner, around, prices: around)
         again = design_mechanism(joint, 0.1, utility=utility, solver="optimal")
         assert again.upper_bound == bound
 
