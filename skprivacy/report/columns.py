@@ -31,13 +31,14 @@ class Columns:
     """The columns of a table, by their treatment.
 
     summary : knows those protected, released, and published beside; copied, dropped : the others;
-    person : the column with person ids, if there is one.
+    person : the column with person ids, if there is one; drawn : a target drawn with each row.
     """
 
     summary: ReleaseSummary
     copied: tuple[str, ...]
     dropped: tuple[str, ...]
     person: tuple[str, ...]
+    drawn: tuple[str, ...]
 
     @property
     def protected(self) -> str:
@@ -51,7 +52,8 @@ class Columns:
 
     def table(self, n_groups: int) -> Table:
         """Return the treatment of each column; n_groups : of the protected ones."""
-        dropped = [*self.dropped, *(f"{n} (read to tell people apart)" for n in self.person)]
+        dropped = [name for name in self.dropped if name not in self.drawn]
+        dropped += [f"{name} (read to tell people apart)" for name in self.person]
         n_x, n_y = self.summary.mechanism.channel.shape
         groups = "1 group" if n_groups == 1 else f"{n_groups:,} groups"
         released = ", ".join(self.summary.released)
@@ -62,6 +64,8 @@ class Columns:
             "copied": _all(self.copied, ", not covered by the guarantee"),
             "dropped": _all(dropped),
         }
+        if self.drawn:
+            texts["drawn"] = _all(self.drawn, ", with each row, under the same budget")
         return facts("Columns, by treatment", texts)
 
     def leaking(self) -> list[str]:
@@ -110,8 +114,12 @@ def columns_of(fitted: Fitted, summary: ReleaseSummary) -> Columns:
     person = () if roles.person_position is None else (roles.person_position,)
     used = {*roles.order, *roles.s_positions, *person}
     dropped = [position for position in range(roles.n_columns) if position not in used]
+    drawn = () if fitted.target is None or fitted.training is None else fitted.training.target
     positions = roles.kept_positions, dropped, person
-    return Columns(summary, *(tuple(str(roles.name(p)) for p in each) for each in positions))
+    copied, dropped_names, persons = (
+        tuple(str(roles.name(p)) for p in each) for each in positions
+    )
+    return Columns(summary, copied, dropped_names, persons, drawn)
 
 
 def _all(names: Iterable[str], what: str = "") -> str:

@@ -54,7 +54,12 @@ SANITIZE = (
 def test_the_target_comes_along(folder, capsys):
     out = folder / "with_target.csv"
     said = run("sanitize", folder / "members.csv", out, *SANITIZE, "--target", "bought",
-               "--release-target", capsys=capsys)  # fmt: skip
+               "--release-target", "--report", folder / "with_target.html", "--no-attack",
+               "--no-curve", capsys=capsys)  # fmt: skip
+    page = (folder / "with_target.html").read_text()
+    treatments = page[page.index("Columns, by treatment") :]
+    assert "bought" in treatments[treatments.index("drawn") :].partition("</tr>")[0]
+    assert "bought" not in treatments.partition("dropped")[2].partition("</tr>")[0]
     released = pd.read_csv(out)
     assert released.columns[-1] == "bought"
     assert set(released["bought"]) == {"yes", "no"}
