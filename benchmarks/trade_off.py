@@ -52,7 +52,7 @@ LIMITS = (0.55, 0.6, 0.65)
 # Differences below this, or below two standard errors over splits, are ties.
 LEAST_DIFFERENCE = 0.005
 
-OURS = ("cells, symbol", "cells, label")
+OURS = ("cells, symbol", "cells, label", "cells, for V")
 
 COLUMNS = {"auc": "AUC", "accuracy": "acc.", "raw auc": "raw AUC", "raw accuracy": "raw acc.",
            "attacker": "attacker", "balanced": "bal.acc.", "certified": "distance",
