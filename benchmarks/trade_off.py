@@ -13,8 +13,8 @@ Models are trained on released rows to fit, and tested on the others:
 Then, for each limit of what the attacker may get: of each method the setting with the best model
 that keeps the limit, both judged by the rows to choose by. Figures are about the report's rows.
 
-Run ``python benchmarks/trade_off.py PATH_TO_ADULT_CSV`` (two hours beside other programs;
-20 minutes with ``--quick``, which takes fewer rows and settings).
+Run ``python benchmarks/trade_off.py PATH_TO_ADULT_CSV`` (ten minutes; less with ``--quick``, which
+takes fewer rows and settings).
 ``--aif360-python`` and ``--datasynthesizer-python`` name the Pythons of environments that have
 these packages.
 """

@@ -144,7 +144,7 @@ KINDS_OF_ROWS = (("cells, symbol", "symbol", "for_any_use"),
 
 
 def cells(split, options):
-    """Yield cells, as names and as two kinds of rows; with the default measure, and with parity."""
+    """Yield cells, as names and as two kinds of rows; and names of cells for the parity."""
     made = partial(
         PrivacyFunnelTransformer, utility="target", alphabet=ScoreCells(), random_state=0
     )

@@ -114,6 +114,6 @@ print(released.round(1).head(3).to_csv(index=False))
 # What next
 # ---------
 # With so few rows it is often better to leave out the columns that say most about sex, if nobody
-# needs them. With thousands of rows, cells keep more. :doc:`/trade_off` compares the two.
+# needs them. With thousands of rows, cells often keep more. :doc:`/trade_off` compares the two.
 # :doc:`/whole_tables` has the details, and :doc:`/auto_examples/parity_in_practice` an example for
 # models.

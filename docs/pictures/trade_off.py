@@ -15,53 +15,69 @@ from house_style import QUIET, RELEASED, SENSITIVE, STYLE, USEFUL
 MEASURED = Path(globals().get("__file__", "trade_off.py")).resolve().parents[1] / "measured"
 RECORDED = (MEASURED / "trade_off.txt").read_text()
 
+# Left of this, the README says how good the best models are.
+LIMIT = 0.55
+
+FAIRLEARN, AIF360, PLAIN = "#7c3aed", "#be185d", "#b7791f"
+HOLLOW = {"markerfacecolor": "white", "ls": "--"}
 LINES = {
-    "cells, symbol": (RELEASED, "o", "skprivacy, names of cells"),
-    "cells, label": (RELEASED, "s", "skprivacy, rows"),
-    "columns dropped": (QUIET, "D", "columns dropped"),
-    "columns apart": (SENSITIVE, "^", "columns apart"),
-    "FARE's tree, 24 leaves": (USEFUL, "v", "FARE's tree, 24 leaves"),
-    "FARE's tree, 8 leaves": (USEFUL, "<", "FARE's tree, 8 leaves"),
-    "PrototypeLearner": ("#7c3aed", "P", "PrototypeLearner"),
-    "LFR": ("#a16207", "X", "LFR"),
-    "DisparateImpactRemover": ("#be185d", "*", "DisparateImpactRemover"),
-    "CorrelationRemover": ("#0e7490", "h", "CorrelationRemover"),
-    "raw": ("black", "d", "the table itself"),
+    "skprivacy, names of cells": (["cells, symbol"], RELEASED, "o", {}),
+    "skprivacy, rows for one model": (["cells, for V"], RELEASED, "s", {}),
+    "skprivacy, rows for any use": (["cells, label"], RELEASED, "s", HOLLOW),
+    "score without noise": (["coarse score", "score within P(S|x)"], PLAIN, "p", {}),
+    "columns dropped": (["columns dropped"], QUIET, "D", {}),
+    "columns apart": (["columns apart"], SENSITIVE, "^", {}),
+    "FARE's tree": (["FARE's tree"], USEFUL, "v", {}),
+    "PrototypeLearner (Fairlearn)": (["PrototypeLearner"], FAIRLEARN, "P", {}),
+    "CorrelationRemover (Fairlearn)": (["CorrelationRemover"], FAIRLEARN, "h", {}),
+    "LFR (AIF360)": (["LFR"], AIF360, "X", {}),
+    "DisparateImpactRemover (AIF360)": (["DisparateImpactRemover"], AIF360, "*", {}),
+    "the table itself": (["raw"], "black", "d", {}),
 }
 
 
-def points(table, method):
-    """Return the AUCs of the attacker and of the target, of all settings of a method.
-
-    method : its name, then what its settings have in common, if only some of them are meant.
-    """
-    name, _, common = (method, "", "") if method.startswith("cells") else method.partition(", ")
+def points(table, methods):
+    """Return the AUCs of the attacker and of the target, of all settings of methods."""
     text = re.search(rf"^table {table}: .*?\n\n", RECORDED, re.MULTILINE | re.DOTALL)[0]
-    lines = [line for line in text.splitlines() if line[:23].strip() == name]
-    lines = [line for line in lines if f" {common}" in line[23:38]]
-    return sorted((float(line[74:83]), float(line[38:47])) for line in lines)
+    lines = [line for line in text.splitlines() if line[:23].strip() in methods]
+    found = [(float(line[74:83]), float(line[38:47])) for line in lines]
+    return sorted(found, key=lambda point: (point[0], -point[1]))
 
 
-def best(table="adult", limit=0.55):
+def unbeaten(drawn):
+    """Return points, sorted, without those that another one is at least as good as."""
+    return [point for i, point in enumerate(drawn) if all(point[1] > y for _, y in drawn[:i])]
+
+
+def best(table="adult", limit=LIMIT):
     """Return the best AUC of the target, by method, where the attacker's is below a limit."""
-    drawn = {label: points(table, method) for method, (*_, label) in LINES.items()}
+    drawn = {label: points(table, methods) for label, (methods, *_) in LINES.items()}
     left = {label: [y for x, y in found if x < limit] for label, found in drawn.items()}
     left["the table itself"] = [y for _, y in drawn["the table itself"]]  # whatever its attacker
     return {label: max(found) for label, found in left.items() if found}
+
+
+def draw(axis, drawn, label, color, marker, extra):
+    """Draw the points of a method, pale if another one beats them, and a line through the rest."""
+    style = {"color": color, "marker": marker, "lw": 1.2, "ls": "-" if len(drawn) > 2 else ""}
+    style |= extra
+    kept = unbeaten(drawn)
+    axis.plot(*zip(*kept, strict=True), label=label, **style)
+    if pale := [point for point in drawn if point not in kept]:
+        axis.plot(*zip(*pale, strict=True), **style | {"ls": "", "alpha": 0.4})
 
 
 def main():
     """Draw the picture."""
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.4), sharey=True)
     for axis, table in zip(axes, ["adult", "adult, few rows"], strict=True):
-        for method, (color, marker, label) in LINES.items():
-            drawn = points(table, method)
-            style = {"color": color, "marker": marker, "lw": 1.2, "label": label}
-            axis.plot(*zip(*drawn, strict=True), ls="-" if len(drawn) > 2 else "", **style)
+        axis.axvline(LIMIT, color=QUIET, lw=0.8, ls=":")
+        for label, (methods, *style) in LINES.items():
+            draw(axis, points(table, methods), label, *style)
         n_rows = re.search(rf"^table {table}: .*\n([\d,]+) rows to fit", RECORDED, re.MULTILINE)[1]
         axis.set(title=f"{n_rows} rows", xlabel="AUC of an attacker who guesses sex (0.5: blind)")
     axes[0].set_ylabel("AUC of a model of income")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
