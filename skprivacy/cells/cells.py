@@ -359,6 +359,9 @@ _ROWS_AT_ONCE = 1 << 16
 # Of rows whose columns are drawn together, about this many pairs of a row and a shown cell.
 MOST_PAIRS = 60_000
 
+# They are compared in parts that stay in the processor's cache.
+_PAIRS_AT_ONCE = 1 << 14
+
 
 @dataclass(frozen=True, eq=False)
 class CellAlphabet(Alphabet):
@@ -588,11 +591,11 @@ def _kept_together(model: RowModel, distinct: IntArray, totals: FloatArray) -> F
     thresholds[cells[next_ones]] = priorities[next_ones]
     chosen = order[place < most]
     rows, weights = distinct[chosen], np.maximum(totals, thresholds[cells])[chosen]
-    found = np.zeros(n_cells**2)
-    for some in chunks(n_cells, max(1, _ROWS_AT_ONCE // len(rows))):
+    found, codes = np.zeros(n_cells**2), np.ascontiguousarray(rows[:, 1:].T)
+    for some in chunks(n_cells, max(1, _PAIRS_AT_ONCE // len(rows))):
         shown = np.repeat(np.arange(n_cells)[some], len(rows))
         n = len(shown) // len(rows)
-        kept = model.probability(list(np.tile(rows[:, 1:], (n, 1)).T), shown)
+        kept = model.probability(list(np.tile(codes, n)), shown)
         pairs = np.tile(rows[:, 0], n).astype(np.intp) * n_cells + shown
         found += np.bincount(pairs, kept * np.tile(weights, n), n_cells**2)
     sizes = np.bincount(rows[:, 0], weights, n_cells)

@@ -104,7 +104,9 @@ def cut(
         median = start + np.searchsorted(cumulated, cumulated[-1] / 2)
         medians[b] = middles[b] = _value(values, median)
         if rows[median] < FEWEST_ROWS:
-            mean = float(np.average(numbers[inside], weights=rows[inside]))
+            mean = np.nan
+            if not np.isfinite(ends[b] + ends[b + 1]):
+                mean = float(np.average(numbers[inside], weights=rows[inside]))
             middles[b] = middle(ends[b], ends[b + 1], mean, medians[b])
     labels = _labels(label, edges, numbers, rows, _value(values, 0))
     return Bins(labels, medians, middles, of_bins[0], of_bins[1], edges, bounds)

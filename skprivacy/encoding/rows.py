@@ -9,12 +9,13 @@ broken by position, so the trees depend neither on the processor nor on the orde
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from .._typing import BoolArray, CountArray, FloatArray, IntArray
@@ -39,6 +40,10 @@ _DEEPEST = 24
 # Of more features than this, a tree asks about those with the largest gains as a first question;
 # of still more, about fewer of them, so that wide tables take no longer for each column.
 _MOST_FEATURES, _FEWEST_FEATURES = 40, 12
+
+# Features are compared together while their tables have at most so many entries: the processor's
+# cache holds them.
+_MOST_ENTRIES = 1 << 15
 
 # Beyond this many combinations of columns, codes cannot be packed into one integer.
 _MOST_PACKED = 2.0**60
@@ -218,7 +223,8 @@ class RowModel:
         codes : of the first columns; those that are drawn after them do not matter.
         """
         n_others = self.n_columns - len(codes)
-        every = np.vstack([*codes, *np.zeros((n_others, len(groups)), dtype=int), groups])
+        others = np.zeros((n_others, len(groups)), dtype=np.int32)
+        every = np.vstack([*codes, *others, groups], dtype=np.int32)
         shares = np.zeros(len(groups))
         found, rows = np.ones(len(groups)), np.arange(len(groups))
         for tree, walk in zip(self.trees, self._walks, strict=True):
@@ -430,9 +436,11 @@ class _Growing:
 
     def __init__(self, task: RowTask, codes: Sequence[IntArray], sizes: tuple[int, ...]) -> None:
         self.orders: list[tuple[int, IntArray]] = []
+        self._numbers: dict[tuple[int, bytes], int] = {}
         self._ranks_of, self._order_of = cache(self._measured_ranks), cache(self._in_order)
         self._task, self._sizes = task, sizes
         self._codes = [*codes, task.groups]
+        self._unit = _unit(task.weights, max(sizes))
 
     def tree(self, column: int, known: Sequence[int], within: tuple[int, ...]) -> ColumnTree:
         """Return the tree of a column; known : the columns that are drawn before it."""
@@ -459,12 +467,16 @@ class _Growing:
         n_roots = task.n_groups if task.by_group else 1
         roots = task.groups[drawn] if task.by_group else np.zeros(len(drawn), int)
         target = self._target(column, drawn)
-        features = list(self._features(known, drawn, target)) if len(drawn) else []
-        features = _promising(features, len(self._sizes) - 1, target, roots, n_roots)
-        asked, limits, left, right, leaf = _grow([f[1:] for f in features], target, roots, n_roots)
+        found = list(self._orders(known, drawn, target)) if len(drawn) else []
+        found = self._promising(found, drawn, target, roots, n_roots)
+        features = np.empty((len(found), len(drawn)), dtype=int)
+        for feature, order in zip(features, found, strict=True):
+            feature[:] = self._ranks_in(order, drawn)
+        sizes = _sizes(found)
+        asked, limits, left, right, leaf = _grow(features, sizes, target, roots, n_roots)
         orders = asked.copy()
         for feature in np.unique(asked[asked != UNKNOWN]):
-            orders[asked == feature] = self._number(features[feature][0])
+            orders[asked == feature] = self._number(found[feature])
         return (orders, limits, left, right), leaf
 
     def _limited(
@@ -511,45 +523,66 @@ class _Growing:
 
     def _target(self, column: int, rows: IntArray) -> _Target:
         """Return what a tree predicts of some rows."""
-        codes, weights = self._codes[column][rows], self._task.weights[rows]
+        codes, weights = _at(self._codes[column], rows), _at(self._task.weights, rows)
         persons = None
         if not np.array_equal(self._task.persons, self._task.weights):
-            persons = self._task.persons[rows]
+            persons = _at(self._task.persons, rows)
         if self._task.columns[column].is_measured:
             places = np.argsort(self._order_of(column))  # exact in sums, unlike values
-            return _Target(weights, persons, None, places[codes].astype(float))
+            return _Target(weights, persons, None, places[codes].astype(float), 1, self._unit)
         totals = np.bincount(codes, weights, self._sizes[column])
         ranks = np.empty(len(totals), dtype=int)
         ranks[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
         n_classes = max(1, min(_MOST_CLASSES, int(np.count_nonzero(totals))))
         return _Target(weights, persons, ranks[codes].clip(max=n_classes - 1), None, n_classes)
 
-    def _features(
+    def _orders(
         self, known: Sequence[int], rows: IntArray, target: _Target
-    ) -> Iterator[tuple[tuple[int, IntArray], IntArray, int]]:
-        """Yield orders, the rank of each row in them, and the number of ranks."""
+    ) -> Iterator[tuple[int, IntArray]]:
+        """Yield the orders of the columns that are drawn before, and of the group."""
         group = len(self._sizes) - 1
         for source in (*known, group):
-            codes = self._codes[source][rows]
             if source != group and self._task.columns[source].is_measured:
                 orders = [self._ranks_of(source)]
             else:
+                codes = _at(self._codes[source], rows)
                 orders = self._by_shares(codes, target, self._sizes[source])
-            for ranks in orders:
-                if ranks.max() > 0:
-                    yield (source, ranks), ranks[codes], int(ranks.max()) + 1
+            yield from ((source, ranks) for ranks in orders if ranks.any())
+
+    def _ranks_in(self, order: tuple[int, IntArray], rows: IntArray) -> IntArray:
+        """Return the rank of some rows in an order."""
+        source, ranks = order
+        return ranks.take(_at(self._codes[source], rows))
+
+    def _promising(
+        self,
+        orders: list[tuple[int, IntArray]],
+        rows: IntArray,
+        target: _Target,
+        roots: IntArray,
+        n_roots: int,
+    ) -> list[tuple[int, IntArray]]:
+        """Return the orders that gain most as a first question, and those of the group itself."""
+        if len(orders) <= _MOST_FEATURES:
+            return orders
+        nodes, sizes = _Nodes.of(target, roots, n_roots), _sizes(orders)
+        every, _ = _splits(lambda i: self._ranks_in(orders[i], rows), sizes, target, roots, nodes)
+        of_group = [source == len(self._sizes) - 1 for source, _ in orders]
+        gains = np.where(of_group, np.inf, every.sum(axis=1))
+        most = max(_FEWEST_FEATURES, _MOST_FEATURES**2 // len(orders))
+        best = np.argsort(-gains, kind="stable")[:most]
+        return [orders[i] for i in sorted(best)]
 
     def _by_shares(self, codes: IntArray, target: _Target, size: int) -> list[IntArray]:
         """Return orders of categories or groups by what the next column is among them."""
         weight, sums = target.sums(codes, size)
-        shares = sums / np.where(weight > 0, weight, 1.0)
-        orders = (np.argsort(share, kind="stable") for share in shares[:_MOST_ORDERS])
-        return [_ranks(order, weight) for order in orders]
+        shares = sums[:_MOST_ORDERS] / np.where(weight > 0, weight, 1.0)
+        return list(_ranks(np.argsort(shares, axis=1, kind="stable"), weight))
 
     def _measured_ranks(self, source: int) -> IntArray:
         """Return the rank of each code of a column of numbers or times."""
         weights = np.bincount(self._codes[source], self._task.weights, self._sizes[source])
-        return _ranks(self._order_of(source), weights)
+        return _ranks(self._order_of(source)[None], weights)[0]
 
     def _in_order(self, source: int) -> IntArray:
         """Return the codes of a column of numbers or times in order, missing ones last."""
@@ -561,24 +594,29 @@ class _Growing:
     def _number(self, order: tuple[int, IntArray]) -> int:
         """Return the position of an order among all that are used."""
         source, ranks = order
-        for number, (other, known) in enumerate(self.orders):
-            if other == source and np.array_equal(ranks, known):
-                return number
-        self.orders.append(order)
-        return len(self.orders) - 1
+        number = self._numbers.setdefault((source, ranks.tobytes()), len(self.orders))
+        if number == len(self.orders):
+            self.orders.append(order)
+        return number
 
 
-def _ranks(order: IntArray, weights: CountArray) -> IntArray:
+def _at(of_rows: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
+    """Return the entries of some rows, in order; mostly they are all rows."""
+    return of_rows if len(rows) == len(of_rows) else of_rows.take(rows)
+
+
+def _ranks(orders: IntArray, weights: CountArray) -> IntArray:
     """Return the rank of each code: codes in an order, in at most `_MOST_RANKS` parts.
 
-    Parts have about the same weight.
+    orders : one or more, as rows. Parts have about the same weight.
     """
-    before = np.cumsum(weights[order]) - weights[order]
+    in_order = weights[orders]
+    before = np.cumsum(in_order, axis=1) - in_order
     total = max(float(weights.sum()), np.finfo(float).tiny)
     part = np.floor(before * _MOST_RANKS / total)
-    is_new = np.append(False, part[1:] != part[:-1])
-    ranks = np.empty(len(order), dtype=int)
-    ranks[order] = np.cumsum(is_new)
+    is_new = np.diff(part, axis=1, prepend=part[:, :1]) != 0
+    ranks = np.empty(orders.shape, dtype=int)
+    np.put_along_axis(ranks, orders, np.cumsum(is_new, axis=1), axis=1)
     return ranks
 
 
@@ -590,12 +628,23 @@ def _leaves(number: IntArray, code: IntArray, weight: FloatArray, n_codes: int) 
     return Leaves(starts, packed % n_codes, weights.astype(float))
 
 
+def _unit(weights: FloatArray, most: int) -> float:
+    """Return a power of two so large that ``unit * number + 1``, summed, holds both sums.
+
+    That of whole weights is the remainder, and that of whole numbers below `most` the quotient:
+    one sum takes half the time of two. 0 if they are not whole, or do not fit into a float.
+    """
+    unit = 2.0 ** np.ceil(np.log2(weights.sum() + 1))
+    fits = most * unit**2 <= 2.0**53
+    return float(unit) if fits and (weights == np.floor(weights)).all() else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class _Target:
     """What a tree predicts of each row: a class, or a number.
 
     weights : of the rows; persons : in each row, None if these are the weights; classes : from 0
-    to n_classes - 1, or None; numbers : whole ones, or None.
+    to n_classes - 1, or None; numbers : whole ones, or None; unit : see `_unit`.
     """
 
     weights: FloatArray
@@ -603,16 +652,22 @@ class _Target:
     classes: IntArray | None
     numbers: FloatArray | None
     n_classes: int = 1
+    unit: float = 0.0
 
     def at(self, rows: IntArray) -> _Target:
         """Return the same for some rows."""
         persons = None if self.persons is None else self.persons[rows]
         classes = None if self.classes is None else self.classes[rows]
         numbers = None if self.numbers is None else self.numbers[rows]
-        return _Target(self.weights[rows], persons, classes, numbers, self.n_classes)
+        given = persons, classes, numbers, self.n_classes, self.unit
+        return _Target(self.weights[rows], *given)
 
     def sums(self, place: IntArray, n: int) -> tuple[CountArray, CountArray]:
         """Return the weight in each of n places, and the weight of each class, or of numbers."""
+        if self.classes is None and self.unit:
+            both = np.bincount(place, self._weighted, n)
+            sums = np.floor(both / self.unit)
+            return both - sums * self.unit, sums[None]
         if self.classes is None:
             sums = np.bincount(place, self._weighted, n)[None]
             return np.bincount(place, self.weights, n), sums
@@ -623,7 +678,7 @@ class _Target:
     @cached_property
     def _weighted(self) -> FloatArray:
         assert self.numbers is not None
-        return self.weights * self.numbers
+        return self.weights * (self.numbers * self.unit + 1 if self.unit else self.numbers)
 
     def people(self, place: IntArray, weight: CountArray) -> CountArray:
         """Return the number of people in each place; weight : in each."""
@@ -670,24 +725,33 @@ def _score(weight: CountArray, sums: CountArray) -> FloatArray:
     return (sums**2).sum(axis=0) / np.where(weight > 0, weight, 1.0)
 
 
+def _sizes(orders: Sequence[tuple[int, IntArray]]) -> list[int]:
+    """Return the number of ranks of each order."""
+    return [int(ranks.max()) + 1 for _, ranks in orders]
+
+
 def _grow(
-    features: Sequence[tuple[IntArray, int]], target: _Target, roots: IntArray, n_roots: int
+    features: IntArray,
+    sizes: Sequence[int],
+    target: _Target,
+    roots: IntArray,
+    n_roots: int,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Return the questions of a tree, level by level, and the leaf of each row.
 
-    features : the rank of each row in some order, and the number of ranks; roots : the node where
-    each row starts. Questions are arrays as in `ColumnTree`, with the number of a feature in place
-    of an order.
+    features : the rank of each row (column) in some orders; sizes : the number of ranks of each;
+    roots : the node where each row starts. Questions are arrays as in `ColumnTree`, with the
+    number of a feature in place of an order.
     """
     nodes: list[list[int]] = [[UNKNOWN, 0, 0, 0] for _ in range(n_roots)]
     of_row, open_nodes = roots.copy(), np.arange(n_roots)
-    every = np.concatenate([ranks for ranks, _ in features]) if features else np.empty(0, int)
     for _ in range(_DEEPEST):
         place = np.full(len(nodes), UNKNOWN)
         place[open_nodes] = np.arange(len(open_nodes))
-        rows = np.flatnonzero(place[of_row] >= 0)
-        here = rows, place[of_row[rows]], len(open_nodes)
-        split, which, limits = _best_splits(features, target, *here)
+        places = place.take(of_row)
+        rows = np.flatnonzero(places >= 0)
+        here = rows, _at(places, rows), len(open_nodes)
+        split, which, limits = _best_splits(features, sizes, target, *here)
         if not len(split):
             break
         for i, feature, limit in zip(open_nodes[split], which, limits, strict=True):
@@ -695,10 +759,11 @@ def _grow(
             nodes += [[UNKNOWN, 0, 0, 0], [UNKNOWN, 0, 0, 0]]
         table = np.array(nodes)
         asked, limit, left, right = np.ascontiguousarray(table.T)
-        rows = rows[asked[of_row[rows]] != UNKNOWN]
-        node = of_row[rows]
-        goes_left = every.take(asked[node] * len(of_row) + rows) <= limit[node]
-        of_row[rows] = np.where(goes_left, left[node], right[node])
+        rows = np.flatnonzero(asked.take(of_row) != UNKNOWN)
+        node = _at(of_row, rows)
+        ranks = features.take(asked.take(node) * len(of_row) + rows)
+        goes_left = ranks <= limit.take(node)
+        of_row[rows] = np.where(goes_left, left.take(node), right.take(node))
         open_nodes = table[open_nodes[split]][:, 2:].ravel()
     table = np.array(nodes)
     is_leaf = table[:, 0] == UNKNOWN
@@ -708,28 +773,9 @@ def _grow(
     return asked, limits, left, right, leaf[of_row]
 
 
-def _promising(
-    features: list[tuple[tuple[int, IntArray], IntArray, int]],
-    group: int,
-    target: _Target,
-    roots: IntArray,
-    n_roots: int,
-) -> list[tuple[tuple[int, IntArray], IntArray, int]]:
-    """Return the features that gain most as a first question, and those of the group itself."""
-    if len(features) <= _MOST_FEATURES:
-        return features
-    nodes = _Nodes.of(target, roots, n_roots)
-    gains = [
-        np.inf if source == group else _splits(ranks, n, target, roots, nodes)[0].sum()
-        for (source, _), ranks, n in features
-    ]
-    most = max(_FEWEST_FEATURES, _MOST_FEATURES**2 // len(features))
-    best = np.argsort(-np.array(gains), kind="stable")[:most]
-    return [features[i] for i in sorted(best)]
-
-
 def _best_splits(
-    features: Sequence[tuple[IntArray, int]],
+    features: IntArray,
+    sizes: Sequence[int],
     target: _Target,
     rows: IntArray,
     node: IntArray,
@@ -737,7 +783,7 @@ def _best_splits(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return the nodes that are split, and the feature and the limit of each best split.
 
-    rows : those in the nodes; node : of each of them.
+    sizes : the number of ranks of each feature; rows : those in the nodes; node : of each of them.
     """
     target = target.at(rows)
     nodes = _Nodes.of(target, node, n_nodes)
@@ -748,36 +794,59 @@ def _best_splits(
         kept = np.flatnonzero(place[node] >= 0)
         rows, node = rows[kept], place[node[kept]]
         target, nodes = target.at(kept), nodes.at(open_)
-    best = _LEAST_GAIN * nodes.noise
-    which, limits = np.full((2, len(open_)), UNKNOWN)
-    for number, (ranks, n_ranks) in enumerate(features if len(open_) else ()):
-        of_rows = ranks if len(rows) == len(ranks) else ranks.take(rows)
-        gains, limit = _splits(of_rows, n_ranks, target, node, nodes)
-        is_better = gains > best
-        best[is_better], limits[is_better] = gains[is_better], limit[is_better]
-        which[is_better] = number
-    split = np.flatnonzero(which != UNKNOWN)
-    return open_[split], which[split], limits[split]
+    if not (len(open_) and sizes):
+        return (np.empty(0, dtype=int),) * 3
+    gains, limits = _splits(lambda i: _at(features[i], rows), sizes, target, node, nodes)
+    which, each = gains.argmax(axis=0), np.arange(len(open_))
+    split = np.flatnonzero(gains[which, each] > _LEAST_GAIN * nodes.noise)
+    return open_[split], which[split], limits[which, each][split]
 
 
 def _splits(
-    ranks: IntArray, n_ranks: int, target: _Target, node: IntArray, nodes: _Nodes
+    ranks_of: Callable[[int], IntArray],
+    sizes: Sequence[int],
+    target: _Target,
+    node: IntArray,
+    nodes: _Nodes,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the gain and the limit of the best split of each node by one feature."""
-    n = len(nodes.weight)
-    cells = ranks if n == 1 else node * n_ranks + ranks
-    weight, sums = target.sums(cells, n * n_ranks)
-    left = weight.reshape(n, n_ranks).cumsum(axis=1)
-    left_people = left
-    if target.persons is not None:
-        left_people = target.people(cells, weight.reshape(n, n_ranks)).cumsum(axis=1)
+    """Return the gain and the limit of the best split of each node (column) by each feature.
+
+    ranks_of : the rank of each row, by the number of a feature; sizes : the number of ranks of
+    each; node : of each row.
+    """
+    shape = len(sizes), len(nodes.weight)
+    gains, limits = np.zeros(shape), np.zeros(shape, dtype=int)
+    for n_ranks in sorted(set(sizes)):
+        alike, first = np.flatnonzero(np.equal(sizes, n_ranks)), node * n_ranks
+        most = _MOST_ENTRIES // (shape[1] * n_ranks * target.n_classes)
+        for some in chunks(len(alike), max(1, most)):
+            cells = (first + ranks_of(i) for i in alike[some])
+            found = _splits_alike(cells, n_ranks, target, nodes)
+            gains[alike[some]], limits[alike[some]] = (of.reshape(-1, shape[1]) for of in found)
+    return gains, limits
+
+
+def _splits_alike(
+    cells: Iterable[IntArray], n_ranks: int, target: _Target, nodes: _Nodes
+) -> tuple[FloatArray, IntArray]:
+    """Return the same for features of as many ranks; cells : for each, node and rank of rows."""
+    n, tables, people = len(nodes.weight), [], []
+    for of_feature in cells:
+        tables.append(target.sums(of_feature, n * n_ranks))
+        people.append(target.people(of_feature, tables[-1][0]))
+    left, left_people = (
+        np.concatenate(of_places).reshape(-1, n, n_ranks).cumsum(axis=2)
+        for of_places in ([weight for weight, _ in tables], people)
+    )
     right_people = nodes.people[:, None] - left_people  # none after the last rank
     is_large = (left_people >= FEWEST_IN_LEAF) & (right_people >= FEWEST_IN_LEAF)
-    gains, large = np.zeros(n * n_ranks), np.flatnonzero(is_large)
-    at, below = large // n_ranks, left.take(large)
-    of_left = sums.reshape(-1, n, n_ranks).cumsum(axis=2).reshape(-1, gains.size)[:, large]
+    gains, large = np.zeros(left.size), np.flatnonzero(is_large)
+    at, below = large // n_ranks % n, left.take(large)
+    sums = np.concatenate([sums for _, sums in tables], axis=1)
+    of_left = sums.reshape(-1, left.size // n_ranks, n_ranks).cumsum(axis=2)
+    of_left = of_left.reshape(-1, left.size)[:, large]
     of_right = _score(nodes.weight[at] - below, nodes.sums[:, at] - of_left)
     gains[large] = _score(below, of_left) + of_right - nodes.score[at]
-    by_node = gains.reshape(n, n_ranks)[:, :-1]
+    by_node = gains.reshape(-1, n_ranks)[:, :-1]
     best = by_node.argmax(axis=1)
-    return by_node[np.arange(n), best], best
+    return by_node[np.arange(len(best)), best], best

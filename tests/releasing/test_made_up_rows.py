@@ -209,7 +209,12 @@ class TestRowModel:
         classes = made_up._Target(weights, people, level // 4, None, 4)
         for target, y in ((numbers, level[:, None]), (classes, np.eye(4)[level // 4])):
             nodes = made_up._Nodes.of(target, node, n_nodes)
-            gains, limits = made_up._splits(ranks, n_ranks, target, node, nodes)
+            several = [ranks, np.zeros(n, dtype=int), n_ranks - 1 - ranks]
+            sizes = [n_ranks, 2, n_ranks]
+            found = made_up._splits(several.__getitem__, sizes, target, node, nodes)
+            assert_allclose(found[0][2], found[0][0])  # backwards
+            assert not found[0][1].any()
+            gains, limits = found[0][0], found[1][0]
 
             def score(rows, y=y):
                 return ((weights[rows] @ y[rows]) ** 2).sum() / weights[rows].sum()
@@ -222,6 +227,26 @@ class TestRowModel:
                         each[limit] = score(left) + score(right) - score(here)
                 assert limits[i] == max(each, key=each.get)
                 assert_allclose(gains[i], max(each.values()))
+
+    @pytest.mark.parametrize(("most", "at_once"), [(1, True), (2**10, True), (2**40, False)])
+    def test_sums_at_once_are_exact(self, most, at_once):
+        rng = np.random.default_rng(3)
+        place, numbers = rng.integers(7, size=500), rng.integers(300, size=500).astype(float)
+        weights = rng.integers(most, 2 * most, 500).astype(float)
+        unit = made_up._unit(weights, 300)
+        assert (unit > 0) is at_once
+        assert not made_up._unit(weights + 0.5, 300)
+        both = made_up._Target(weights, None, None, numbers, 1, unit).sums(place, 8)
+        apart = made_up._Target(weights, None, None, numbers).sums(place, 8)
+        for one, other in zip(both, apart, strict=True):
+            assert_array_equal(one, other)
+
+    def test_constant_columns(self):
+        rng = np.random.default_rng(0)
+        codes = [np.ones(300), rng.integers(3, size=300), np.full(300, "a")]
+        model = learn_rows(task(codes, np.zeros(300, int)))
+        drawn, _ = model.draw(np.zeros(9, dtype=int), lambda _: rng.random(9))
+        assert not drawn[[0, 2]].any()
 
     def test_what_is_impossible_is_left_out_of_products(self):
         """P(row | group) of many columns is the product of the shares in the leaves."""
