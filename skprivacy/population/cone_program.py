@@ -191,7 +191,7 @@ _CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
 
 # With more pairs (x, y) than this, only the relevant ones become variables: at first the outputs
 # with the smallest loss for each symbol, then a few per round, if they save this much per row.
-_MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 4, 1e-4, 1e-6
+_MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 8, 1e-4, 1e-6
 # If budgets are linear rows, the multipliers of one program tell most pairs of the next one.
 _ROUNDS_OF_PAIRS, _LATER_ROUNDS, _NEW_IF_CURVED = 3, 1, 3
 
@@ -386,7 +386,9 @@ class _Problem:
         for name in ("equal", "at_most", "second_order", "norms", "exponential", "power"):
             parts.append(self._diagonal([getattr(rows, name) for rows in blocks]))
         self._A = sparse.vstack(parts).tocsc()
-        self._b = (np.arange(self._A.shape[0]) < n_x).astype(float)
+        # ``sum_y g`` is the number of outputs instead of 1, so that a typical P(y) is near 1: the
+        # solver begins there. Its own scaling, row by row, spoils exponential cones.
+        self._b = np.where(np.arange(self._A.shape[0]) < n_x, float(len(blocks)), 0.0)
         n_equal, n_at_most = parts[0].shape[0] + parts[1].shape[0], parts[2].shape[0]
         self._n_linear = n_equal + n_at_most
         self._cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(n_at_most)]
@@ -416,7 +418,7 @@ class _Problem:
         for y, symbols in enumerate(self._symbols):
             linear[self._starts[y] : self._starts[y] + len(symbols)] = cost[symbols, y]
         settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_threads = False, 1
+        settings.verbose, settings.max_threads, settings.equilibrate_enable = False, 1, False
         settings.max_iter = _MOST_ITERATIONS
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         nothing = sparse.csc_matrix((len(linear), len(linear)))

@@ -91,11 +91,11 @@ _SAME = 1e-7
 # With many symbols the margins that limits ask for are about this share of the first guess.
 _SMALLER_BETA = 0.88
 
-# Number of steps with new slopes, (at first, later): with few symbols, with many, and with many if
-# a design for the sample is the start; and the share of the utility that is worth another step.
-_STEPS, _STEPS_WITH_MANY, _STEPS_FROM_DESIGN, _SMALL_GAIN = (30, 8), (8, 3), (4, 2), 1e-5
+# Number of steps with new slopes, (at first, later), and with so many symbols that programs take
+# most of the time; and the share of the utility that is worth another step.
+_STEPS, _STEPS_WITH_MANY, _SMALL_GAIN = (6, 4), (4, 2), 1e-5
 
-# Shares of the budgets for which designs for the sample start the search. With many symbols, only
+# Shares of the budgets for which designs for the sample start the search. With more symbols, only
 # one: the first of these that exists. Labels that a design for a smaller budget lacks are lost.
 _START_SHARES, _SMALLEST_SHARES, _SMALLEST_SHARES_FOR_LABELS = (
     (1.0, 0.5, 0.25), (0.25, 0.5, 1.0), (0.5, 1.0)
@@ -107,12 +107,13 @@ _NEGLIGIBLE = 1e-6
 # Outputs rarer than this are merged into others: the tolerances of programs spoil them.
 _RAREST = 1e-4
 
-# With more symbols than this, programs take most of the time: a start keeps outputs for this
-# share of the symbols, which leads to designs that keep as much.
-_MOST_WITH_ALL_OUTPUTS, _SHARE_OF_OUTPUTS = 100, 0.75
+# With more symbols than this, programs take most of the time: there is one start and one attempt.
+# A start keeps outputs for this share of the symbols, which leads to designs that keep as much.
+_MANY_SYMBOLS, _SHARE_OF_OUTPUTS = 64, 0.75
 
-# Gain, as a share of the utility, for which a change is kept, and the most changes in a row.
-_WORTH_A_CHANGE, _MOST_CHANGES = 2e-4, 6
+# Gain, as a share of the utility, for which a change is kept, and the most changes in a row: with
+# few symbols, with more, and if programs start from X itself.
+_WORTH_A_CHANGE, _MOST_CHANGES, _CHANGES_WITH_MORE, _CHANGES_FROM_X = 2e-4, 6, 2, 1
 
 # Up to this many outputs, merging each of them is tried.
 _FEW_OUTPUTS = 8
@@ -120,8 +121,9 @@ _FEW_OUTPUTS = 8
 # A budget of which an output uses more than this is binding.
 _BINDING = 0.97
 
-# Up to this many symbols, outputs are also sought among blocks of symbols, in this many rounds.
-_FEW_SYMBOLS, _ROUNDS = 24, 3
+# Up to this many symbols, several designs start the search. Rounds of it: with few symbols, and
+# with more of them.
+_FEW_SYMBOLS, _ROUNDS, _ROUNDS_WITH_MORE = 24, 3, 2
 
 # Number of bisections between a centre and a point, to find where margins end.
 _HALVINGS = 25
@@ -195,9 +197,10 @@ class ConfidentSearch:
         self._span = utility.span(self._p_x)
         self._root_n = np.sqrt(budgets[0].n_rows)
         self._has_few = self._n_x <= _FEW_SYMBOLS
-        self._first_steps, self._later_steps = _STEPS if self._has_few else _STEPS_WITH_MANY
-        self._most_changes = _MOST_CHANGES if self._has_few else 1
-        # With many symbols and two groups, mergers take as long as all else, and gain nothing.
+        self._has_many = self._n_x > _MANY_SYMBOLS
+        self._first_steps, self._later_steps = _STEPS_WITH_MANY if self._has_many else _STEPS
+        self._most_changes = _MOST_CHANGES if self._has_few else _CHANGES_WITH_MORE
+        # With more symbols and two groups, mergers take as long as all else, and gain nothing.
         self._tries_mergers = self._has_few or not all(each.is_exact for each in budgets)
 
     def run(
@@ -281,7 +284,7 @@ class ConfidentSearch:
         best, largest = None, -np.inf
         for i in range(most):
             # The slopes will change again: pairs that are still missing can wait for that.
-            waits = 0 < i < most - 1 and self._n_x > _MOST_WITH_ALL_OUTPUTS
+            waits = 0 < i < most - 1 and self._has_many
             channel = program.solve(losses.T, betas, adds_pairs=not waits)
             if channel is None or (utility := self._utility_of(channel)) <= largest:
                 break
@@ -464,13 +467,15 @@ class ConfidentSearch:
         self, starts: list[FloatArray], beta: float, near: Attempt | None
     ) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
-        if not self._has_few:
+        if not self._has_few and (self._has_many or not starts or self._loss is not None):
             return self._from_start(starts[-1] if starts else None, beta, near is not None)
-        starts = [*starts, self._mostly_unchanged()]
+        rounds = _ROUNDS if self._has_few else _ROUNDS_WITH_MORE
+        if self._has_few:
+            starts = [*starts, self._mostly_unchanged()]
         if near is not None:
-            starts.append(near.channel)
+            starts, rounds = [*starts, near.channel], 1
         best: Attempt | None = None
-        for _ in range(_ROUNDS if near is None else 1):
+        for _ in range(rounds):
             found = [self._ascended_from(start, beta) for start in starts]
             attempt = self._attempt_from(self._best_mixture(found, beta), beta)
             if attempt is None:
@@ -487,13 +492,13 @@ class ConfidentSearch:
         is_near : whether beta is that of a similar budget.
         """
         if design is None:
+            self._most_changes = _CHANGES_FROM_X
             return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
         # The outputs of a design for small budgets are near the best ones: programs for all
         # starts, or for other margins, take minutes and gain next to nothing.
-        if self._loss is None and self._n_x > _MOST_WITH_ALL_OUTPUTS:
+        if self._loss is None and self._has_many:
             most = int(_SHARE_OF_OUTPUTS * self._n_x)
             design = merged_to(design, self._p_x, self._utility, most, self._strata)
-        self._first_steps, self._later_steps = _STEPS_FROM_DESIGN
         self._most_changes, beta = 0, beta if is_near else _SMALLER_BETA * beta
         found = self._ascended_from(design, beta)
         self._first_steps = self._later_steps
