@@ -336,16 +336,18 @@ class Relaxation:
         smoothed = self._smoothed(before, target)
         given = low[possible], high[possible], multipliers, smoothed
         new = self._bounded(*given, n_steps=5, target=target)
-        # Slow boxes get more steps. Many of them are empty: their bounds have no limit.
-        slow = new.bound > target + 0.9 * (before - target)
+        # Slow boxes get more steps. Many of them are empty: their bounds have no limit. With
+        # kinks, bounds after few steps are far from the best: more steps are cheaper than boxes.
+        smooth = self._leakage.is_smooth
+        slow = new.bound > target + (0.9 if smooth else 0.0) * (before - target)
         again, smoothed = new[slow], self._smoothed(new.bound[slow], target)
         given = again.low, again.high, again.multipliers, smoothed
-        again = self._bounded(*given, n_steps=20, target=target)
+        again = self._bounded(*given, n_steps=20 if smooth else 10, target=target)
         return Boxes.concatenate([new[~slow], again])
 
     def _smoothed(self, bound: FloatArray, target: float) -> FloatArray:
         """Return the smoothing of the maximum of two ends, in nats."""
-        share = 0.1 if self._leakage.is_smooth else 0.05
+        share = 0.1 if self._leakage.is_smooth else 0.02
         return (share * (bound - target + abs(target))).clip(1e-6, _MOST_SMOOTHED)
 
     def _intervals(self, low: FloatArray, high: FloatArray) -> _Intervals:
