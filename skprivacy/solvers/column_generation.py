@@ -15,7 +15,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._numerics import TINY
 from .._typing import FloatArray
 from .._validation import check_integer
 from ..exceptions import SolverError
@@ -62,6 +61,9 @@ _FIRST_TARGET, _NEXT_TARGET, _NEXT_COST = 0.03, 0.3, 3
 
 # With kinks, the search stops at surpluses below this share of the gap to prove next.
 _SEARCHED = 0.03
+
+# With kinks, outputs that branch and bound comes across and from which to climb, of each batch.
+_CLIMBS = 8
 
 
 @dataclass(frozen=True)
@@ -208,14 +210,14 @@ class ColumnSearch:
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
-            if missing.largest > NEAR_TARGET * target:
+            if found > target and missing.largest > NEAR_TARGET * target:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)
             if target == before or spent + _NEXT_COST * used > self.most_boxes(target):
                 break
             if self._prepare(target):
-                offers = self._searched(offers, self.n_x + _AT_ONCE)
+                offers = self._searched(offers, 8 * (self.n_x + _AT_ONCE))
         if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
@@ -226,12 +228,18 @@ class ColumnSearch:
         They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.
         """
         n_s, n_x = len(self._problem.leakage.prior), self.n_x
-        most = 17_000_000 // (n_x + 32 + n_s**3 // 400)
+        # With kinks the search is short, which leaves time for more where gaps are wide.
+        is_wide = self._has_kinks and target > 0.5 * _WIDE_GAP * self._problem.span
+        numbers = 25_000_000 if is_wide else 17_000_000
+        most = numbers // (n_x + 32 + n_s**3 // 400)
         is_small = target <= 1e-3 * self._problem.span
         return min(most, 7_000_000 // (n_x + 32)) if is_small else most
 
     def improving(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return offers with a positive surplus next to some outputs, allowed or not."""
+        if self._has_kinks:
+            first = [self._climb(Points.from_dense(row[None]), prices) for row in rows[:_CLIMBS]]
+            rows = np.vstack([*(point.dense(self.n_x) for point in first), rows[_CLIMBS:]])
         offers = self._polished(self._allowed_offers(rows), prices)
         return offers[prices.surplus(offers) > self._least_surplus]
 
@@ -312,7 +320,8 @@ class ColumnSearch:
         if not len(points):
             return self._offers(points)
         dense, number = points.dense(self.n_x), np.arange(len(points))
-        shares = [-dense / np.maximum(1 - dense, TINY), *(np.full_like(dense, a) for a in _SHARES)]
+        without = np.where(dense < 0.999, -dense / np.maximum(1 - dense, 0.001), 0.0)
+        shares = [without, *(np.full_like(dense, share) for share in _SHARES)]
         best, worth = [], []
         for share in shares:
             moved = _toward_symbols(points, share)
