@@ -217,7 +217,7 @@ class ColumnSearch:
             if target == before or spent + _NEXT_COST * used > self.most_boxes(target):
                 break
             if self._prepare(target):
-                offers = self._searched(offers, 8 * (self.n_x + _AT_ONCE))
+                offers = self._searched(offers, 12 * (self.n_x + _AT_ONCE))
         if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
