@@ -46,6 +46,9 @@ _SEED = 20_240_607
 _AT_ONCE = 40  # starts between two linear programs
 _ACCURACY = 0.1  # of linear programs, as a share of the tolerance
 
+# Moves of outputs toward single symbols of X: shares of the way, and how many in a row at most.
+_SHARES, _MOST_MOVES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55), 12
+
 # Rounds of the search for one budget.
 _MOST_ROUNDS = 500
 
@@ -55,6 +58,12 @@ _WIDE_GAP = 0.01
 # The gap to prove: the first one, as a share of the largest utility, then its ratio to the one
 # before, which takes about this many times as many boxes.
 _FIRST_TARGET, _NEXT_TARGET, _NEXT_COST = 0.03, 0.3, 3
+
+# With kinks, the search stops at surpluses below this share of the gap to prove next.
+_SEARCHED = 0.03
+
+# With kinks, outputs that branch and bound comes across and from which to climb, of each batch.
+_CLIMBS = 8
 
 
 @dataclass(frozen=True)
@@ -162,6 +171,9 @@ class ColumnSearch:
         # Search until no surplus exceeds 30% of the tolerance: it is then easy to prove that none
         # exceeds the tolerance. With many symbols, the search would take longer than the proof.
         self._least_surplus = tol * (1 if self._is_large else 0.3)
+        # Slopes mislead at the kinks of a polyhedral measure, where most useful outputs are.
+        provable = can_be_proven(problem, epsilon)
+        self._has_kinks = self._is_large and provable and not has_conjugate(problem)
 
         self.rounds_left = _MOST_ROUNDS
 
@@ -173,7 +185,14 @@ class ColumnSearch:
         # The proof finds missing outputs, except corners that only linear programs find.
         is_found = proven and has_conjugate(self._problem)
         patience = 0 if is_found else n_starts * (self.n_x + _AT_ONCE)
+        self._prepare(_FIRST_TARGET * self._problem.span)
         return self._searched(self._from_inside(offers), patience)
+
+    def _prepare(self, target: float) -> bool:
+        """Search as thoroughly as the proof of a gap needs; return whether that is a change."""
+        if self._has_kinks:
+            self._least_surplus = max(_SEARCHED * target, self._tol)
+        return self._has_kinks
 
     def proven(self, offers: Offers) -> tuple[Offers, float]:
         """Return (offers with those that were missing, an upper bound on ``sum q u(W)``)."""
@@ -191,12 +210,14 @@ class ColumnSearch:
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
-            if missing.largest > NEAR_TARGET * target:
+            if found > target and missing.largest > NEAR_TARGET * target:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)
             if target == before or spent + _NEXT_COST * used > self.most_boxes(target):
                 break
+            if self._prepare(target):
+                offers = self._searched(offers, 12 * (self.n_x + _AT_ONCE))
         if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
@@ -207,12 +228,18 @@ class ColumnSearch:
         They take the same time for all sizes, about: a box needs a Newton step of n_s numbers.
         """
         n_s, n_x = len(self._problem.leakage.prior), self.n_x
-        most = 17_000_000 // (n_x + 32 + n_s**3 // 400)
+        # With kinks the search is short, which leaves time for more where gaps are wide.
+        is_wide = self._has_kinks and target > 0.5 * _WIDE_GAP * self._problem.span
+        numbers = 25_000_000 if is_wide else 17_000_000
+        most = numbers // (n_x + 32 + n_s**3 // 400)
         is_small = target <= 1e-3 * self._problem.span
         return min(most, 7_000_000 // (n_x + 32)) if is_small else most
 
     def improving(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return offers with a positive surplus next to some outputs, allowed or not."""
+        if self._has_kinks:
+            first = [self._climb(Points.from_dense(row[None]), prices) for row in rows[:_CLIMBS]]
+            rows = np.vstack([*(point.dense(self.n_x) for point in first), rows[_CLIMBS:]])
         offers = self._polished(self._allowed_offers(rows), prices)
         return offers[prices.surplus(offers) > self._least_surplus]
 
@@ -224,7 +251,10 @@ class ColumnSearch:
             self.rounds_left -= 1
             offers, prices, in_use = self._priced(offers)
             starts = starts or self._starts(in_use)
-            found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]
+            tried = [starts.pop() for _ in range(min(_AT_ONCE, len(starts)))]
+            if self._has_kinks:
+                tried += self._between(in_use) + self._grown(in_use, prices)
+            found = [self._climb(point, prices) for point in tried]
             points = self._problem.allowed(Points.concatenate([in_use, *found]), self._epsilon)
             new = [self._polished(self._offers(points), prices)]
             if self._is_large:
@@ -255,6 +285,69 @@ class ColumnSearch:
         rows = moved.points.dense(self.n_x)
         rows = normalised(np.where(rows > 1e-7, rows, 0.0))
         return self._polished(self._allowed_offers(rows), prices)
+
+    def _between(self, in_use: Points) -> list[Points]:
+        """Return points to climb from: between two points in use, and all over the simplex."""
+        rows = np.vstack([in_use.dense(self.n_x), self._problem.p_x])
+        pairs = self._random.integers(len(rows), size=(2, _AT_ONCE))
+        spread = self._random.dirichlet(np.full(self.n_x, 0.3), _AT_ONCE)
+        starts = Points.from_dense(np.vstack([rows[pairs].mean(axis=0), spread]))
+        return [starts[[i]] for i in range(len(starts))]
+
+    def _grown(self, in_use: Points, prices: Prices) -> list[Points]:
+        """Return points that moves to and from single symbols have given a surplus, to climb from.
+
+        They start from points in use, all symbols, and mixtures of few.
+        """
+        if not self._on_average:  # most moves would exceed the budget
+            return []
+        mixed = self._random.dirichlet(np.full(self.n_x, 0.05), _AT_ONCE)
+        rows = [in_use.dense(self.n_x), np.eye(self.n_x), np.where(mixed > 1e-3, mixed, 0.0)]
+        dense = normalised(np.vstack(rows))
+        few = (dense > 0).sum(axis=1) <= len(self._problem.leakage.prior) + 1  # no more are useful
+        offers, grown = self._offers(Points.from_dense(dense[few])), []
+        for _ in range(_MOST_MOVES):
+            moved = self._best_moves(offers.points, prices)
+            better = prices.surplus(moved) > prices.surplus(offers) + self._least_surplus
+            grown.append(offers[~better])
+            offers = moved[better]
+        found = Offers.concatenate([*grown, offers])
+        found = found[prices.surplus(found) > self._least_surplus]
+        return [found.points[[i]] for i in range(len(found))]
+
+    def _best_moves(self, points: Points, prices: Prices) -> Offers:
+        """Return for each point the best one on the way to a symbol, or without one of its own."""
+        if not len(points):
+            return self._offers(points)
+        dense, number = points.dense(self.n_x), np.arange(len(points))
+        without = np.where(dense < 0.999, -dense / np.maximum(1 - dense, 0.001), 0.0)
+        shares = [without, *(np.full_like(dense, share) for share in _SHARES)]
+        best, worth = [], []
+        for share in shares:
+            moved = _toward_symbols(points, share)
+            surplus = self._surplus_of_moves(points, moved, share, prices)
+            symbol = surplus.argmax(axis=1)
+            best.append(moved[number * self.n_x + symbol])
+            worth.append(surplus[number, symbol])
+        chosen = np.argmax(worth, axis=0) * len(points) + number
+        rows = Points.concatenate(best)[chosen].dense(self.n_x)
+        return self._offers(Points.from_dense(normalised(rows)))
+
+    def _surplus_of_moves(
+        self, points: Points, moved: Points, share: FloatArray, prices: Prices
+    ) -> FloatArray:
+        """Return the surplus of points moved toward each symbol, (n, n_x): see `_toward_symbols`.
+
+        Costs and deviations are linear, which is faster than to compute them for each.
+        """
+        leakage, kept = self._problem.leakage, 1 - share
+        deviations = kept[:, :, None] * points.times(leakage.deviations)[:, None]
+        deviations += share[:, :, None] * leakage.deviations.T
+        values = self._problem.utility.value(moved)
+        places = deviations.reshape(len(moved), -1)
+        values -= prices.budget / self._threshold * leakage.value(places)
+        costs = points.dense(self.n_x) @ prices.symbols
+        return values.reshape(share.shape) - kept * costs[:, None] - share * prices.symbols
 
     def _allowed_offers(self, rows: FloatArray) -> Offers:
         """Return allowed points next to dense rows, as offers."""
@@ -344,3 +437,18 @@ class ColumnSearch:
                 break
             point, best = above, worth
         return point
+
+
+def _toward_symbols(points: Points, share: FloatArray) -> Points:
+    """Return ``W + share (e_x - W)`` for each point W and symbol x, the symbols of each in turn.
+
+    share : (n, n_x), of the way toward the symbol; a negative one leads away from it.
+    """
+    (n, n_x), width = share.shape, points.values.shape[1]
+    support, values = np.empty((n, n_x, width + 1), np.intp), np.empty((n, n_x, width + 1))
+    support[..., :width], support[..., width] = points.support[:, None], np.arange(n_x)
+    own = (support[..., :width] == support[..., width:]) & (points.values[:, None] > 0)
+    values[..., :width] = (1 - share)[..., None] * points.values[:, None] + own * share[..., None]
+    values[..., width] = np.where(own.any(axis=2), 0.0, share)
+    values = np.where(values > 1e-12, values, 0.0)  # a symbol that is left has rounding
+    return Points(support.reshape(n * n_x, -1), values.reshape(n * n_x, -1))

@@ -50,6 +50,9 @@ _SMOOTHED_AT_FIRST, _MOST_SMOOTHED = 0.05, 0.02
 # Numbers in the matrices of the boxes that are improved together: they fit into the cache.
 CACHED = 2**16
 
+# With kinks, slow boxes get more steps below this target, in nats: smoothing is then small.
+_CLOSE = 0.005
+
 # Boxes that need no more steps are put aside if fewer than this share are left.
 _MANY_OPEN = 0.8
 
@@ -203,6 +206,7 @@ class Relaxation:
 
     def __init__(self, problem: Problem, epsilon: float, prices: Prices) -> None:
         self._leakage = LeakagePrice(problem, epsilon, prices.budget)
+        self.has_kinks = not self._leakage.is_smooth
         prior, deviations = problem.leakage.prior, problem.leakage.deviations
         given_x = prior[:, None] * (1 + deviations)
         n_s, n_x = given_x.shape
@@ -336,16 +340,25 @@ class Relaxation:
         smoothed = self._smoothed(before, target)
         given = low[possible], high[possible], multipliers, smoothed
         new = self._bounded(*given, n_steps=5, target=target)
-        # Slow boxes get more steps. Many of them are empty: their bounds have no limit.
-        slow = new.bound > target + 0.9 * (before - target)
-        again, smoothed = new[slow], self._smoothed(new.bound[slow], target)
-        given = again.low, again.high, again.multipliers, smoothed
-        again = self._bounded(*given, n_steps=20, target=target)
-        return Boxes.concatenate([new[~slow], again])
+        if not self.has_kinks or target < _CLOSE:
+            # Slow boxes get more steps. Many of them are empty: their bounds have no limit.
+            slow = new.bound > target + 0.9 * (before - target)
+            new = self._improved(new, slow, 20, target)
+        if self.has_kinks:
+            # With kinks, few steps end far from the best bound: more are cheaper than more boxes.
+            new = self._improved(new, new.bound > target, 10, target)
+        return new
+
+    def _improved(self, boxes: Boxes, which: BoolArray, n_steps: int, target: float) -> Boxes:
+        """Return boxes, some of them after more steps; these are last."""
+        again = boxes[which]
+        given = again.low, again.high, again.multipliers, self._smoothed(again.bound, target)
+        again = self._bounded(*given, n_steps=n_steps, target=target)
+        return Boxes.concatenate([boxes[~which], again])
 
     def _smoothed(self, bound: FloatArray, target: float) -> FloatArray:
         """Return the smoothing of the maximum of two ends, in nats."""
-        share = 0.1 if self._leakage.is_smooth else 0.05
+        share = 0.1 if self._leakage.is_smooth else 0.02
         return (share * (bound - target + abs(target))).clip(1e-6, _MOST_SMOOTHED)
 
     def _intervals(self, low: FloatArray, high: FloatArray) -> _Intervals:
@@ -440,13 +453,16 @@ def largest_surplus(
 
     most : of boxes; tried : is called with promising outputs W, and returns the largest surplus
     found next to them. If that is close to the target, the search stops: prices must change first.
+    With kinks it must be closer the further the proof has come, as starting over takes long.
     """
+    nearest = 1.0 if relaxation.has_kinks else NEAR_TARGET
     boxes, used = relaxation.whole(), 1
     while len(boxes) and boxes.bound.max() > target and used < most:
         worst = np.argsort(-boxes.bound, kind="stable")
         first, rest = worst[:_AT_ONCE], worst[_AT_ONCE:]
         outputs = relaxation.outputs(boxes[worst[:32]])
-        if is_late(deadline) or tried(outputs) > NEAR_TARGET * target:
+        near = NEAR_TARGET + (nearest - NEAR_TARGET) * used / most
+        if is_late(deadline) or tried(outputs) > near * target:
             break
         new = relaxation.halves(boxes[first], target)
         used += len(new)
