@@ -43,6 +43,28 @@ def frame():
     return pd.DataFrame({"s": np.array(["f", "m"])[s], "x": np.array(list("abcd"))[x]})
 
 
+def random_counts(shape, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    joint = rng.random(shape)
+    return rng.multinomial(n_rows, joint.ravel() / joint.sum()).reshape(shape)
+
+
+class TestSearch:
+    @pytest.mark.parametrize(("shape", "least"), [((3, 60), 0.7), ((4, 90), 0.65)])
+    def test_many_groups_and_symbols_keep_most(self, shape, least):
+        # Programs that end early keep as little as a quarter of it.
+        counts = random_counts(shape, 20_000, seed=2)
+        assert design_mechanism(counts, 0.02, confidence=0.95).normalized_utility > least
+
+    def test_a_few_rows_per_symbol_keep_something(self):
+        # For some of these tables, no program is feasible when the limits that judge ask for more.
+        kept = [
+            design_mechanism(random_counts((2, 40), 300, seed), 0.02, confidence=0.95)
+            for seed in range(4)
+        ]
+        assert min(mechanism.normalized_utility for mechanism in kept) > 0.1
+
+
 class TestMechanism:
     def test_the_limit_is_within_the_budget_and_the_rows_leak_less(self, mechanism):
         limit = mechanism.population_limit

@@ -75,7 +75,7 @@ class ConfidentDesign:
         self._nothing = constant_output(self._p_x, task.strata)
         # The share of the budgets that limits may reach, and functions that calibrate the channels
         # found so far for another share.
-        self._share, self._recalibrate = 1.0, list[Callable[[], FloatArray | None]]()
+        self._share, self._recalibrate = 1.0, list[Callable[[], FloatArray]]()
         self._limits = {
             name: ChannelLimits(counts, task.measure, task.scope, self._confidence)
             for name, counts in self._counts.items()
@@ -101,7 +101,7 @@ class ConfidentDesign:
             return self._nothing
         self._share = share
         found = [self._nothing, *(recalibrate() for recalibrate in self._recalibrate)]
-        return max((each for each in found if each is not None), key=self._utility)
+        return max(found, key=self._utility)
 
     def _bounded(self, channel: FloatArray) -> Solution:
         """Return a solution, with the bound and the name of the solver if it was asked."""
@@ -154,10 +154,10 @@ class ConfidentDesign:
 
         latest = attempt
 
-        def recalibrated() -> FloatArray | None:
+        def recalibrated() -> FloatArray:
             nonlocal latest
             if (again := search.again(latest)) is None:
-                return None
+                return self._diluted(self._expanded(latest.channel))
             latest = again
             return self._expanded(again.channel)
 
