@@ -41,7 +41,7 @@ _ROUGH_FOR_ROWS, _FIRST_SHARE, _LEAST_RISE, _NEAR, _MOST_SLOW = 1.05, 0.4, 1.0, 
 _ATOL = 1e-12
 
 # Up to this many pairs (s, x) designs for the rows alone are always quick.
-_FEW_PAIRS = 100
+_FEW_PAIRS = 50
 
 # Numbers of rows: the first and the largest to be tried; the factor that is close enough.
 _FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
@@ -257,8 +257,11 @@ def mechanism_for_utility(
         return _search(design, below, above, needed).mechanism
     if not _rows_are_quick(task):
         return _rough_search(design, below, above, needed).mechanism
-    for_rows = Designer(replace(task, confidence=None, n_samples=None), *asked_of_solver)
-    return _search_from_rows(design, _by_factor(for_rows, scale), below, above, needed).mechanism
+    of_rows = Designer(replace(task, confidence=None, n_samples=None), *asked_of_solver)
+    least, for_rows = _needed_for_rows(_by_factor(of_rows, scale), below, above, needed)
+    if for_rows[least] >= needed - UTILITY_ROUNDING:  # any budget will do for the rows alone
+        return _rough_search(design, below, above, needed).mechanism
+    return _search_from_rows(design, least, for_rows, above, needed).mechanism
 
 
 def _checked_proportions(
@@ -479,17 +482,16 @@ def _rough_search(design: _Design, below: _Scaled, above: _Scaled, needed: float
 
 
 def _search_from_rows(
-    design: _Design, for_rows: _Design, below: _Scaled, above: _Scaled, needed: float
+    design: _Design, least: float, for_rows: Mapping[float, float], above: _Scaled, needed: float
 ) -> _Scaled:
     """Return the result of `_search` roughly, from a few designs with a confidence.
 
-    for_rows : designs without a confidence, which take a small part of the time. They keep at
-    least as much, so the budget that they need is a lower end. And the logarithm of the budget is
-    about linear in that of the budget with which they keep the same utility.
+    least, for_rows : as `_needed_for_rows` returns them. Designs for the rows alone keep at least
+    as much, so the budget that they need is a lower end. And the logarithm of the budget is about
+    linear in that of the budget with which they keep the same utility.
     """
-    least, utilities = _needed_for_rows(for_rows, below, above, needed)
-    arguments = sorted(utilities)
-    kept = np.maximum.accumulate([utilities[x] for x in arguments])
+    arguments = sorted(for_rows)
+    kept = np.maximum.accumulate([for_rows[x] for x in arguments])
 
     def as_for_rows(utility: float) -> float:
         return float(np.interp(utility, kept, np.log(arguments)))
@@ -521,10 +523,13 @@ def _search_from_rows(
 def _needed_for_rows(
     design: _Design, below: _Scaled, above: _Scaled, needed: float
 ) -> tuple[float, dict[float, float]]:
-    """Return about the budget that rows alone need, and the utilities of budgets around it."""
-    factor, utilities = above.factor, {above.factor: above.utility}
+    """Return about the budget that rows alone need, and the utilities of budgets around it.
+
+    The budget is the smallest that is tried if that is more than enough.
+    """
+    factor, utilities, far = above.factor, {above.factor: above.utility}, _FAR
     while utilities[factor] >= needed - UTILITY_ROUNDING and factor > max(below.factor, _ATOL):
-        factor = max(factor / _FAR, below.factor)
+        factor, far = max(factor / far, below.factor), far * _FAR
         utilities[factor] = design(factor).utility
 
     def utility_of(factor: float) -> float:
