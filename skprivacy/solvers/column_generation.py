@@ -59,8 +59,9 @@ _WIDE_GAP = 0.01
 # before, which takes about this many times as many boxes.
 _FIRST_TARGET, _NEXT_TARGET, _NEXT_COST = 0.03, 0.3, 3
 
-# With kinks, the search stops at surpluses below this share of the gap to prove next.
-_SEARCHED = 0.03
+# With kinks, the search stops at surpluses below this share of the gap to prove next, and when so
+# many rounds of starts have found none.
+_SEARCHED, _MORE_ROUNDS = 0.03, 12
 
 # With kinks, outputs that branch and bound comes across and from which to climb, of each batch.
 _CLIMBS = 8
@@ -217,7 +218,7 @@ class ColumnSearch:
             if target == before or spent + _NEXT_COST * used > self.most_boxes(target):
                 break
             if self._prepare(target):
-                offers = self._searched(offers, 12 * (self.n_x + _AT_ONCE))
+                offers = self._searched(offers, _MORE_ROUNDS * (self.n_x + _AT_ONCE))
         if before > 0.5 * _WIDE_GAP * self._problem.span:  # few missing outputs were found
             offers = self._searched(offers, self.n_x + _AT_ONCE)
         return offers, bound
