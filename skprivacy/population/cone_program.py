@@ -191,7 +191,7 @@ _CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
 
 # With more pairs (x, y) than this, only the relevant ones become variables: at first the outputs
 # with the smallest loss for each symbol, then a few per round, if they save this much per row.
-_MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 8, 1e-4, 1e-6
+_MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 7, 1e-4, 1e-6
 # If budgets are linear rows, the multipliers of one program tell most pairs of the next one.
 _ROUNDS_OF_PAIRS, _LATER_ROUNDS, _NEW_IF_CURVED = 3, 1, 3
 

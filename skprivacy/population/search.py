@@ -108,8 +108,9 @@ _NEGLIGIBLE = 1e-6
 _RAREST = 1e-4
 
 # With more symbols than this, programs take most of the time: there is one start and one attempt.
-# A start keeps outputs for this share of the symbols, which leads to designs that keep as much.
-_MANY_SYMBOLS, _SHARE_OF_OUTPUTS = 64, 0.75
+# A start keeps outputs for this share of the symbols, and on a path for this many times as many as
+# the last budget needed, which leads to designs that keep as much.
+_MANY_SYMBOLS, _SHARE_OF_OUTPUTS, _MORE_OUTPUTS = 64, 0.75, 1.6
 
 # Gain, as a share of the utility, for which a change is kept, and the most changes in a row: with
 # few symbols, with more, and if programs start from X itself.
@@ -468,7 +469,7 @@ class ConfidentSearch:
     ) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few and (self._has_many or not starts or self._loss is not None):
-            return self._from_start(starts[-1] if starts else None, beta, near is not None)
+            return self._from_start(starts[-1] if starts else None, beta, near)
         rounds = _ROUNDS if self._has_few else _ROUNDS_WITH_MORE
         if self._has_few:
             starts = [*starts, self._mostly_unchanged()]
@@ -486,11 +487,10 @@ class ConfidentSearch:
             starts = [*starts, best.channel]
         return best
 
-    def _from_start(self, design: FloatArray | None, beta: float, is_near: bool) -> Attempt | None:
-        """Return the attempt from a design for the sample, or from X with some noise.
-
-        is_near : whether beta is that of a similar budget.
-        """
+    def _from_start(
+        self, design: FloatArray | None, beta: float, near: Attempt | None
+    ) -> Attempt | None:
+        """Return the attempt from a design for the sample, or from X with some noise."""
         if design is None:
             self._most_changes = _CHANGES_FROM_X
             return self._attempt_from(self._ascended_from(self._mostly_unchanged(), beta), beta)
@@ -498,8 +498,10 @@ class ConfidentSearch:
         # starts, or for other margins, take minutes and gain next to nothing.
         if self._loss is None and self._has_many:
             most = int(_SHARE_OF_OUTPUTS * self._n_x)
+            if near is not None:  # a similar budget tells how many outputs are of use
+                most = min(most, int(_MORE_OUTPUTS * near.channel.shape[1]))
             design = merged_to(design, self._p_x, self._utility, most, self._strata)
-        self._most_changes, beta = 0, beta if is_near else _SMALLER_BETA * beta
+        self._most_changes, beta = 0, _SMALLER_BETA * beta if near is None else beta
         found = self._ascended_from(design, beta)
         self._first_steps = self._later_steps
         return self._attempt_from(found, beta)
